@@ -14,6 +14,7 @@ from turnwise.agents.remote.local import EnginePlan, LocalEngine, LocalEngines
 from turnwise.errors import RunError, TurnwiseError
 from turnwise.tools.processes import gpu_names
 from turnwise.trainers.recipe.load import load_recipe
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.placement import gpus_of, parse_placement
 
@@ -69,17 +70,17 @@ def test_too_few_are_refused_with_what_each_role_needs_before_anything_is_spent(
 
 
 def test_engines_share_the_learners_gpus_where_that_is_asked_for_and_no_other_is_left(gpus: Any):
-    recipe = load_recipe("shop-quick", {})
+    roles = opened(load_recipe("shop-quick", {})).session.roles
     together = parse_placement("local:engines=1,gpus=shared")
     gpus(1)
-    assert gpus_of(together, recipe) == GpuShares(("0",), (("0",),), ())
+    assert gpus_of(together, roles) == GpuShares(("0",), (("0",),), ())
     gpus(3)
-    assert gpus_of(together, recipe) == GpuShares(("0",), (("1",),), ("2",)), "nobody shares without need"
+    assert gpus_of(together, roles) == GpuShares(("0",), (("1",),), ("2",)), "nobody shares without need"
     three = parse_placement("local:gpus=shared,engines=3")
-    assert gpus_of(three, recipe) == GpuShares(("0",), (("1",), ("2",), ("0",)), ())
+    assert gpus_of(three, roles) == GpuShares(("0",), (("1",), ("2",), ("0",)), ())
     gpus(2)
     with pytest.raises(RunError, match="1 for each of 3 engines"):  # two engines never have the same
-        gpus_of(three, recipe)
+        gpus_of(three, roles)
 
 
 @pytest.mark.parametrize("text", ["ray:engines=1,gpus=shared", "local:env_workers=2,gpus=shared"])
@@ -91,8 +92,8 @@ def test_gpus_are_shared_with_engines_of_this_machine_alone(text: str):
 def test_an_engine_that_is_spread_over_gpus_has_as_many(gpus: Any):
     gpus(5)
     options = {"engine.kind": "vllm", "engine.options.tensor_parallel_size": 2}
-    recipe = load_recipe("shop-quick", options)
-    assert gpus_of(parse_placement("local:engines=2"), recipe).engines == (("1", "2"), ("3", "4"))
+    roles = opened(load_recipe("shop-quick", options)).session.roles
+    assert gpus_of(parse_placement("local:engines=2"), roles).engines == (("1", "2"), ("3", "4"))
 
 
 def test_each_engine_is_started_with_its_gpus_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

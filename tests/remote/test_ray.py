@@ -169,10 +169,12 @@ def test_without_ray_it_is_said_how_to_get_it(
 
 def test_an_engine_kind_that_no_server_has_is_not_placed(tmp_path: Path):
     from turnwise.trainers.recipe.load import load_recipe
+    from turnwise.trainers.run.door import opened
 
     recipe = load_recipe(
         "shop-quick", {"engine.kind": "remote", "engine.options": {"urls": ["http://127.0.0.1:1"]}}
     )
-    place = placed_engine(Placement(1, None, ray=True), recipe, "model", CONTEXT, tmp_path)
+    roles = opened(recipe).session.roles
+    place = placed_engine(Placement(1, None, ray=True), roles, "model", CONTEXT, tmp_path)
     with pytest.raises(RecipeError, match="is 'remote'"), place:
         pass

@@ -23,6 +23,7 @@ from turnwise.tools.core import tool
 from turnwise.trainers.recipe.load import check_recipe, load_recipe, recipe_names
 from turnwise.trainers.recipe.schema import Scratch
 from turnwise.trainers.run import preflight
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.ready import rehearse
 from turnwise.trainers.run.resources import check_disk, count_weights
@@ -282,7 +283,7 @@ def test_checkpoints_that_do_not_fit_on_the_disk(letters: dict[str, Any], tmp_pa
     huge = {"layers": 400, "width": 32768, "heads": 256, "init": "random", "context": 128}
     recipe = check_recipe({**letters, "model": {"scratch": huge}})
     with pytest.raises(RunError, match=r"Checkpoints of \d+\.\d GiB each do not fit(.|\n)*checkpoint\.keep"):
-        check_disk(recipe, tmp_path / "runs" / "new", None)
+        check_disk(opened(recipe).disk, tmp_path / "runs" / "new", None)
 
 
 @pytest.mark.slow
@@ -295,7 +296,7 @@ def test_how_large_checkpoints_are_is_estimated_well(letters: dict[str, Any], tm
     saved = tmp_path / "run/checkpoints/step-000001"
     size = sum(path.stat().st_size for path in saved.rglob("*") if path.is_file())
     assert 12 * count_weights(scratch) == pytest.approx(size, rel=0.1)
-    assert "MiB" in check_disk(load_recipe(file), tmp_path, str(saved / "model"))
+    assert "MiB" in check_disk(opened(load_recipe(file)).disk, tmp_path, str(saved / "model"))
 
 
 # --- Hugging Face, played by a server on this machine ---------------------------------------------------

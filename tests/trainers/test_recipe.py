@@ -366,7 +366,7 @@ def test_a_part_of_ones_own_is_told_what_it_lacks() -> None:
 def test_the_learner_has_the_defaults_of_the_recipe() -> None:
     """They stand in two places, so that the learner need not know what a recipe is."""
     from turnwise.trainers.learn.options import OptimizerOptions
-    from turnwise.trainers.run.session import descent
+    from turnwise.trainers.run.door import descent
 
     assert descent(Optimizer()) == OptimizerOptions()
 

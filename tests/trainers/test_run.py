@@ -22,6 +22,7 @@ from turnwise.errors import RunError, TurnwiseError
 from turnwise.tasks.core import Task
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.recipe.load import load_recipe
+from turnwise.trainers.run import door
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
 from turnwise.trainers.run.disk import disk_error
@@ -276,7 +277,7 @@ def test_a_run_on_a_file_is_complete_when_everything_was_evaluated(tmp_path: Pat
     file = Path(__file__).parents[2] / "examples" / "own_environment.py"
     recipe = load_recipe("shop-quick", {"suite": str(file)})
     mixture = Mixture(recipe.suites, seed=0)
-    judging = Judging(recipe, RunDirectory(tmp_path), mixture, Stop(print), print)
+    judging = Judging(door.opened(recipe).judge, RunDirectory(tmp_path), mixture, Stop(print), print)
     assert not judging.complete
     ((suite, _),) = mixture.shares
     assert suite.name not in recipe.suites

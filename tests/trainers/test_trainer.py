@@ -443,7 +443,8 @@ def test_demonstrations_keep_the_recipes_deadlines(
     letters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from turnwise.trainers.recipe.load import check_recipe
-    from turnwise.trainers.run.session import heard
+    from turnwise.trainers.run.door import opened
+    from turnwise.trainers.run.small import heard
 
     asked: list[Any] = []
 
@@ -454,5 +455,7 @@ def test_demonstrations_keep_the_recipes_deadlines(
     real = warm_start.rollout
     monkeypatch.setattr(warm_start, "rollout", rollout)
     recipe = check_recipe(letters | {"rollout": {"step_s": 7.0, "reset_s": 8.0}})
-    assert list(heard(recipe, recipe.model.scratch))
+    scratch = opened(recipe).scratch
+    assert scratch is not None
+    assert list(heard(scratch))
     assert [(limits.step_s, limits.reset_s) for limits in asked] == [(7.0, 8.0)]

@@ -12,13 +12,13 @@ from turnwise.agents.core import Episode, Policy, Trajectory
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import policy_map
-from turnwise.agents.rollout import Limits
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.recipe.schema import Rollout
+from turnwise.trainers.run.door import limits_of
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.run.update import TokenNumbers, UpdateResult
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
@@ -102,16 +102,6 @@ class CollectedGroups(NamedTuple):
     @property
     def failed(self) -> int:
         return sum(not episode.outcome.counts for group in self.played for episode in group)
-
-
-def limits_of(options: Rollout) -> Limits:
-    """Deadlines and token budget of every episode."""
-    return Limits(
-        reset_s=options.reset_s,
-        generate_s=options.generate_s,
-        step_s=options.step_s,
-        episode_tokens=options.episode_tokens or float("inf"),
-    )
 
 
 async def collect(

@@ -154,12 +154,12 @@ def open_run(path: Path, recipe: Recipe, objective: str, *, resume: bool) -> Ite
             recipe is another than the one that the run was started with.
     """
     with hold_folder(path, "trains", disk_error):
-        _begin(path, recipe, objective, resume)
+        _begin(path, recipe.to_yaml(), objective, resume)
         yield RunDirectory(path)
 
 
-def _begin(path: Path, recipe: Recipe, objective: str, resume: bool) -> None:
-    frozen, text = path / RECIPE, recipe.to_yaml()
+def _begin(path: Path, text: str, objective: str, resume: bool) -> None:
+    frozen = path / RECIPE
     saved = any(path.glob("checkpoints/step-*")) or any(path.glob("warm-start/step-*"))
     if saved or _has_records(path):
         if not resume:

@@ -10,9 +10,8 @@ from turnwise.agents.evaluation.evaluate import Evaluation, evaluate_async
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.tasks.core import Split, Suite
-from turnwise.trainers.recipe.schema import Recipe
-from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.door import JudgeOptions
 from turnwise.trainers.run.progress import CheckpointEvaluation, RunProgress
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
@@ -28,8 +27,8 @@ class Judging:
     """Evaluates the policy of a run and remembers what was found.
 
     Args:
-        recipe: of the run.
-        run: its files.
+        options: on how many tasks it evaluates, and how they are played.
+        run: the run's files.
         mixture: its suites.
         stop: when asked, nothing further is evaluated.
         log: receives a line about each evaluation.
@@ -40,11 +39,15 @@ class Judging:
     """Empties the engine's cache of prefixes after an evaluation: a resumed run begins with an empty one too."""
 
     def __init__(
-        self, recipe: Recipe, run: RunDirectory, mixture: Mixture, stop: Stop, log: Callable[[str], None]
+        self,
+        options: JudgeOptions,
+        run: RunDirectory,
+        mixture: Mixture,
+        stop: Stop,
+        log: Callable[[str], None],
     ) -> None:
-        self.recipe, self.run, self.mixture, self.stop, self.log = recipe, run, mixture, stop, log
-        self.examiners = {name: make_policy(spec) for name, spec in recipe.evaluate.opponents.items()}
-        self.before = "warm start" if recipe.warm_start else "before"
+        self.options, self.run, self.mixture, self.stop, self.log = options, run, mixture, stop, log
+        self.examiners = {name: make_policy(spec) for name, spec in options.opponents.items()}
         self.judged: dict[tuple[str, str, str], CheckpointEvaluation] = {}
 
     @property
@@ -52,7 +55,7 @@ class Judging:
         """Whether all evaluations on test were made."""
         return all(
             (name, mode, suite.name) in self.judged
-            for name in (self.before, AFTER)
+            for name in (self.options.before, AFTER)
             for mode in MODES
             for suite, _ in self.mixture.shares
         )
@@ -65,7 +68,7 @@ class Judging:
 
     async def validate(self, session: TrainingSession, progress: RunProgress) -> dict[str, Any]:
         """The policy on dev; the best checkpoint is chosen by this alone, by the weighted mean where suites are several."""
-        shares, dev = self.mixture.shares, self.recipe.evaluate.dev
+        shares, dev = self.mixture.shares, self.options.dev
         found = [await self._evaluate(session, suite, "sampled", Split.DEV, dev) for suite, _ in shares]
         mean = weighted_mean(found, [share for _, share in shares])
         if mean.success > progress.best_score:
@@ -85,7 +88,7 @@ class Judging:
             for suite, _ in self.mixture.shares:
                 if (name, mode, suite.name) in self.judged or self.stop.asked:
                     continue
-                found = await self._evaluate(session, suite, mode, Split.TEST, self.recipe.evaluate.test)
+                found = await self._evaluate(session, suite, mode, Split.TEST, self.options.test)
                 self.run.log_evaluation(update, name, mode, found.to_json(results=True))
                 self._tell(name, mode, found, f" on {suite.name}" if several else "")
                 self.judged[name, mode, suite.name] = CheckpointEvaluation(name, mode, found)
@@ -108,18 +111,19 @@ class Judging:
     async def _evaluate(
         self, session: TrainingSession, suite: Suite, mode: str, split: Split, tasks: int
     ) -> Evaluation:
+        play = self.options.play
         found = await evaluate_async(
             suite,
             session.player(session.policy if mode == "sampled" else session.greedy),
             split=split,
             episodes=tasks,
-            seed=self.recipe.seed,
-            concurrency=self.recipe.rollout.concurrency,
-            limits=limits_of(self.recipe.rollout),
-            env_options=self.recipe.rollout.env_options,
+            seed=play.seed,
+            concurrency=play.concurrency,
+            limits=play.limits,
+            env_options=play.env_options,
             env_workers=self.workers or 0,
             opponents=self.examiners,
-            max_failed=self.recipe.rollout.max_failed,
+            max_failed=play.max_failed,
         )
         refuse_unplayed(found, session.engine.context_length)
         self.refresh()

@@ -10,8 +10,8 @@ from turnwise.errors import RecipeError
 from turnwise.trainers.learn.objective import Objective
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.recipe.load import load_recipe
+from turnwise.trainers.run.door import descent
 from turnwise.trainers.run.parts import build_parts
-from turnwise.trainers.run.session import descent
 
 
 class LearningSetup(NamedTuple):

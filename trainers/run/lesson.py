@@ -20,6 +20,7 @@ from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
 from turnwise.trainers.run.collect import CollectedGroups, visits
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.parts import build_parts
 from turnwise.trainers.run.schedules import Schedules
 from turnwise.trainers.run.session import TrainingSession
@@ -93,12 +94,12 @@ class Lessons:
         phase = phase_at(self.phases, update)
         if phase is not self.phase:
             self._enter(phase)
-            session.begin(phase.recipe, update)
+            session.begin(opened(phase.recipe).session, update)
         if self.recipe.schedule:
             resets = self.schedules.values.get(RESETS)
             self.now = self.schedules.at(update)
             self.parts = build_parts(self.now).remembering(self.parts)
-            session.take(self.now)
+            session.take(opened(self.now).session)
             if self.schedules.values.get(RESETS) != resets:
                 session.renew(update)
         return self.now

@@ -25,6 +25,7 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.placement import (
     Placement,
     check_publish,
@@ -95,8 +96,9 @@ async def train_async(
             "Ray places learners for the command, and this is a call.",
             f"Run `turnwise train … --on {on}`, or leave learners out of it.",
         )
-    gpus_of(placement, checked)  # a run with too few is refused before anything is spent
-    check_publish(placement, checked)
+    roles = opened(checked).session.roles
+    gpus_of(placement, roles)  # a run with too few is refused before anything is spent
+    check_publish(placement, roles)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:
@@ -133,21 +135,24 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
     with Stop(log) as stop, gathered(ask.placement.world, run.path) as gathering:
         loaded = _newest(run, log) if ask.resume else None
         trainer = Trainer(recipe, run, stop, log)
+        roles = trainer.options.session.roles
         trainer.tidy(loaded)
         if trainer.complete:
             log(f"the run in {run.path} is complete")
         else:
             differs = note_start(
-                run.path, trainer.mixture.envs, recipe.device, allow_changed_env=ask.allow_changed_env
+                run.path, trainer.mixture.envs, roles.device, allow_changed_env=ask.allow_changed_env
             )
             if differs:
                 log(differs)
             trainer.events.stage("checking the recipe and loading the model")
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
             with (
-                in_cluster(ask.placement, recipe) as placement,
-                open_session(trainer.lessons.recipe, run, source, placement, trainer.started) as session,
-                placed_workers(placement, recipe, trainer.mixture.envs) as workers,
+                in_cluster(ask.placement, roles) as placement,
+                open_session(
+                    opened(trainer.lessons.recipe).session, run, source, placement, trainer.started
+                ) as session,
+                placed_workers(placement, roles, trainer.mixture.envs) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers
                 trainer.gathering = gathering

@@ -88,11 +88,26 @@ class Parts(NamedTuple):
 
 
 def build_parts(recipe: Recipe) -> Parts:
-    """Build every part that the recipe names.
+    """Build every part that a recipe names.
 
     Raises:
         RecipeError: an option does not fit.
     """
+    held_out = HeldOut(tuple(recipe.suites), recipe.evaluate.dev, recipe.evaluate.test)
+    foreign = {
+        f"{kind}/{part.name}": _foreign(part, recipe.loss, recipe.correction)
+        for kind, several in (("guide", recipe.guide), ("source", recipe.source))
+        for part in several
+    }
+    objective = Objective(
+        _terms(recipe.loss),
+        recipe.reduce.build("reduce"),
+        recipe.correction.build("correction"),
+        reference="reference" in recipe.needs,
+        whole=_whole_terms(recipe.loss),
+        signals=_needs([*recipe.loss, *recipe.foreign_losses]),
+        by_source=foreign,
+    )
     return Parts(
         strategy=recipe.rollout.strategy.build("strategy"),
         judge=recipe.judge.build("judge"),
@@ -100,29 +115,28 @@ def build_parts(recipe: Recipe) -> Parts:
         credit=recipe.credit.build("credit"),
         filter=recipe.filter.build("filter"),
         shapes=[part.build("shape") for part in recipe.shape],
-        objective=_objective(recipe),
+        objective=objective,
         guides=[part.build("guide") for part in recipe.guide],
-        sources=[_source(recipe, part) for part in recipe.source],
+        sources=[_source(part, recipe.reduce, held_out) for part in recipe.source],
         paid_signals=recipe.reward.needs("reward"),
         whole_groups=recipe.whole_groups,
     )
 
 
-def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
+def _source(part: SourcePart, reduce: Part, held_out: HeldOut) -> RunningSource:
     losses = part.loss or [LossPart(name="nll")]
     needs = _needs(losses)
     shown = Objective(
         _terms(losses, part.weight),
-        recipe.reduce.build("reduce"),
+        reduce.build("reduce"),
         (part.correction or Part(name="none")).build("correction"),
         reference="reference" in needs,
-        whole=[WholeTerm(loss.name, loss.make(), loss.weight * part.weight) for loss in losses if loss.whole],
+        whole=_whole_terms(losses, part.weight),
         signals=needs,
     )
     corrects = (
         part.correction is not None and level_of_correction(part.correction.build("correction")) is not None
     )
-    held_out = HeldOut(tuple(recipe.suites), recipe.evaluate.dev, recipe.evaluate.test)
     return RunningSource(part.name, part.make(), part.weight, shown, corrects, held_out)
 
 
@@ -130,29 +144,16 @@ def _terms(losses: Sequence[LossPart], weight: float = 1.0) -> list[LossTerm]:
     return [LossTerm(part.name, part.make(), part.weight * weight) for part in losses if not part.whole]
 
 
+def _whole_terms(losses: Sequence[LossPart], weight: float = 1.0) -> list[WholeTerm]:
+    return [WholeTerm(part.name, part.make(), part.weight * weight) for part in losses if part.whole]
+
+
 def _needs(losses: Sequence[LossPart]) -> frozenset[str]:
     return frozenset[str]().union(*(part.needs("loss") for part in losses))
 
 
-def _foreign(recipe: Recipe, part: GuidePart) -> SourceTerms:
-    """How tokens of a guide or a source are learned that join what was played."""
+def _foreign(part: GuidePart, losses: Sequence[LossPart], correction: Part) -> SourceTerms:
+    """Build what tokens of a guide or a source are learned by that join what was played; the recipe's own unless it has others."""
     weight = part.weight if isinstance(part, SourcePart) else 1.0
-    correction = part.correction or (Part(name="none") if isinstance(part, SourcePart) else recipe.correction)
-    return SourceTerms(_terms(part.loss or recipe.loss, weight), correction.build("correction"))
-
-
-def _objective(recipe: Recipe) -> Objective:
-    whole = [part for part in recipe.loss if part.whole]
-    return Objective(
-        _terms(recipe.loss),
-        recipe.reduce.build("reduce"),
-        recipe.correction.build("correction"),
-        reference="reference" in recipe.needs,
-        whole=[WholeTerm(part.name, part.make(), part.weight) for part in whole],
-        signals=_needs([*recipe.loss, *recipe.foreign_losses]),
-        by_source={
-            f"{kind}/{part.name}": _foreign(recipe, part)
-            for kind, several in (("guide", recipe.guide), ("source", recipe.source))
-            for part in several
-        },
-    )
+    given = part.correction or (Part(name="none") if isinstance(part, SourcePart) else correction)
+    return SourceTerms(_terms(part.loss or losses, weight), given.build("correction"))

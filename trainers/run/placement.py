@@ -21,7 +21,8 @@ from turnwise.agents.workers.pool import WorkerPool, workers_for
 from turnwise.agents.workers.ray_hosts import ray_hosts
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.registry import get_component
-from turnwise.trainers.recipe.schema import EngineOptions, Recipe, ScaleOptions
+from turnwise.trainers.recipe.schema import EngineOptions, ScaleOptions
+from turnwise.trainers.run.door import Roles
 from turnwise.trainers.run.world import RankPlace
 
 ROLES = ("engines", "env_workers", "learners")
@@ -113,71 +114,70 @@ def parse_placement(text: str) -> Placement:
     )
 
 
-def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
+def gpus_of(placement: Placement, roles: Roles) -> GpuShares:
     """Which role of a run has which GPU of this machine; engines that Ray places have theirs from it.
 
     Raises:
         RunError: there are too few for all of them.
     """
     engines = 0 if placement.ray else placement.engines
-    each = _gpus_each(recipe)
+    each = _gpus_each(roles)
     return share_gpus(
-        recipe.device,
-        learners=placement.world.local_size if placement.world else recipe.scale.learners,
+        roles.device,
+        learners=placement.world.local_size if placement.world else roles.learners,
         engines=engines,
         each=each,
         together=placement.shared_gpus,
     )
 
 
-def check_publish(placement: Placement, recipe: Recipe) -> None:
+def check_publish(placement: Placement, roles: Roles) -> None:
     """Refuse a way of publishing weights that this run or this machine does not have, before anything is spent.
 
     Raises:
         RecipeError: the run has no engines elsewhere, or more learners than the way allows.
         MissingDependencyError: the way needs what is not there.
     """
-    way = recipe.scale.publish
+    way = roles.publish
     publisher = PUBLISHERS[way]
     if way == ScaleOptions().publish:
         return
-    if not placement.engines and _PUBLISH not in get_component("engine", recipe.engine.kind).options:
+    if not placement.engines and _PUBLISH not in get_component("engine", roles.engine.kind).options:
         raise RecipeError(
             f"scale.publish: {way} is of engines elsewhere, and this run's engine is in its own process.",
             "Leave it out, or run with --on local:engines=1 or engine.kind: remote.",
         )
     publisher.check()
-    if recipe.scale.learners > publisher.most_learners:
+    if roles.learners > publisher.most_learners:
         raise RecipeError(
-            f"scale.publish: {way} works with {publisher.most_learners} learner, and scale.learners is {recipe.scale.learners}.",
+            f"scale.publish: {way} works with {publisher.most_learners} learner, and scale.learners is {roles.learners}.",
             "Leave scale.publish out, or set scale.learners to 1.",
         )
 
 
-def publishing(engine: EngineOptions, recipe: Recipe) -> EngineOptions:
+def publishing(engine: EngineOptions, roles: Roles) -> EngineOptions:
     """The options of an engine elsewhere with the way in which it gets weights."""
-    if recipe.scale.publish == ScaleOptions().publish:
+    if roles.publish == ScaleOptions().publish:
         return engine
-    return engine.model_copy(update={"options": {**engine.options, _PUBLISH: recipe.scale.publish}})
+    return engine.model_copy(update={"options": {**engine.options, _PUBLISH: roles.publish}})
 
 
-def _gpus_each(recipe: Recipe) -> int:
-    each = recipe.engine.options.get("tensor_parallel_size", 1)
+def _gpus_each(roles: Roles) -> int:
+    each = roles.engine.options.get("tensor_parallel_size", 1)
     return each if isinstance(each, int) else 1  # what is no number, the engine refuses
 
 
-def env_workers_of(placement: Placement, recipe: Recipe, envs: Sequence[str]) -> int | WorkerHosts:
+def env_workers_of(placement: Placement, roles: Roles, envs: Sequence[str]) -> int | WorkerHosts:
     """Where the environments of a run are: so many processes of this machine, or on hosts."""
-    scale = recipe.scale
     if placement.env_workers is not None:
         return placement.env_workers
-    if scale.worker_hosts or scale.worker_hosts_file:
-        return WorkerHosts(scale.worker_hosts, scale.worker_hosts_file, scale.token_file, envs)
-    return recipe.rollout.env_workers
+    if roles.worker_hosts or roles.worker_hosts_file:
+        return WorkerHosts(list(roles.worker_hosts), roles.worker_hosts_file, roles.token_file, envs)
+    return roles.env_workers
 
 
 @contextlib.contextmanager
-def in_cluster(placement: Placement, recipe: Recipe) -> Iterator[Placement]:
+def in_cluster(placement: Placement, roles: Roles) -> Iterator[Placement]:
     """Be in Ray's cluster until the run ends, where Ray places anything of it; the placement there.
 
     Raises:
@@ -187,7 +187,7 @@ def in_cluster(placement: Placement, recipe: Recipe) -> Iterator[Placement]:
         yield placement
         return
     needed = placement.engines + (placement.env_workers or 0)
-    cluster = RayCluster.join(needed, gpus_of(placement, recipe).free)
+    cluster = RayCluster.join(needed, gpus_of(placement, roles).free)
     try:
         yield placement._replace(cluster=cluster)
     finally:
@@ -195,7 +195,7 @@ def in_cluster(placement: Placement, recipe: Recipe) -> Iterator[Placement]:
 
 
 @contextlib.contextmanager
-def placed_workers(placement: Placement, recipe: Recipe, envs: Sequence[str]) -> Iterator[WorkerPool | None]:
+def placed_workers(placement: Placement, roles: Roles, envs: Sequence[str]) -> Iterator[WorkerPool | None]:
     """The worker processes of a run until it ends; None where environments stay in this process.
 
     Raises:
@@ -205,20 +205,20 @@ def placed_workers(placement: Placement, recipe: Recipe, envs: Sequence[str]) ->
         if placement.cluster is not None and placement.env_workers:
             at = stack.enter_context(ray_hosts(placement.env_workers, envs, placement.cluster))
         else:
-            at = env_workers_of(placement, recipe, envs)
+            at = env_workers_of(placement, roles, envs)
         yield stack.enter_context(workers_for(at))
 
 
 @contextlib.contextmanager
 def placed_engine(
-    placement: Placement, recipe: Recipe, model: str, context: int, logs: Path
+    placement: Placement, roles: Roles, model: str, context: int, logs: Path
 ) -> Iterator[EngineOptions]:
     """The engine of a run: the recipe's, or so many servers of its kind, until the run ends.
 
     Raises:
         TurnwiseError: engines of this kind cannot be placed, or do not start.
     """
-    own = recipe.engine
+    own = roles.engine
     if not placement.engines:
         yield own
         return
@@ -227,14 +227,14 @@ def placed_engine(
             f"--on places engines of its own, and the recipe's engine is {own.kind!r}.",
             "Leave engines out of --on, or set engine.kind to vllm or torch.",
         )
-    gpus = gpus_of(placement, recipe)
+    gpus = gpus_of(placement, roles)
     plan = EnginePlan(
-        model, own.kind, own.context_length or context, own.max_sequences, recipe.device, own.options, gpus.engines
+        model, own.kind, roles.context or context, own.max_sequences, roles.device, own.options, gpus.engines
     )  # fmt: skip
     if not placement.ray:
         placed = local_engines(plan, placement.engines, logs)
     else:
-        each = _gpus_each(recipe) if gpus.learners else 0
+        each = _gpus_each(roles) if gpus.learners else 0
         placed = ray_engines(plan, placement.engines, logs, gpus=each, shares=gpus, cluster=placement.cluster)
     with placed as engines:
         yield own.model_copy(update={"kind": "remote", "options": engines.options})

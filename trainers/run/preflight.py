@@ -26,9 +26,8 @@ from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.learn.collate import collate_turns
 from turnwise.trainers.recipe.no_effect import BLIND
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
-from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.reward.as_is import as_is
-from turnwise.trainers.run.collect import limits_of
+from turnwise.trainers.run.door import PreflightOptions
 from turnwise.trainers.run.placement import Placement, env_workers_of
 from turnwise.trainers.run.vacuous import SAME
 from turnwise.trainers.sampler.mixture import Mixture
@@ -62,37 +61,37 @@ class ScriptedEpisodes(NamedTuple):
         return [episode for episode in self.episodes if episode.outcome.counts]
 
 
-async def preflight(recipe: Recipe, renderer: Renderer, context: int) -> str:
+async def preflight(options: PreflightOptions, renderer: Renderer, context: int) -> str:
     """Play a few episodes and refuse a run that they show to be in vain; returns their summary in a line.
 
     Args:
-        recipe: of the run.
+        options: of the run.
         renderer: the model's, as the recipe prompts it.
         context: the longest prompt plus answer, in tokens.
 
     Raises:
         RecipeError: with every cause and its remedy.
     """
-    played = await _play(recipe, renderer)
+    played = await _play(options, renderer)
     shown = [one for one in played if one.script not in TRIVIAL_BASELINES]
     lengths = [
         [_lengths(renderer, side) for side in _sides(episode)] for one in shown for episode in one.whole
     ]
     problems = [
-        *_failures(recipe, played),
-        *_too_long(recipe, [side for sides in lengths for side in sides], context),
+        *_failures(options, played),
+        *_too_long(options, [side for sides in lengths for side in sides], context),
         *_turn_limit(shown),
-        *_nothing_to_learn(recipe, played),
-        *_nothing_credited(recipe, played),
+        *_nothing_to_learn(options, played),
+        *_nothing_credited(options, played),
     ]
     refuse(problems, "This run")
     return _summary([side for sides in lengths for side in sides], context, played)
 
 
-async def _play(recipe: Recipe, renderer: Renderer) -> list[ScriptedEpisodes]:
+async def _play(options: PreflightOptions, renderer: Renderer) -> list[ScriptedEpisodes]:
     """Every script's episodes, as far as they end in time."""
-    mixture = Mixture(recipe.suites, recipe.seed)
-    scripts = [*_demonstrators(recipe, mixture.envs), *TRIVIAL_BASELINES]
+    mixture = Mixture(options.suites, options.play.seed)
+    scripts = [*_demonstrators(options, mixture.envs), *TRIVIAL_BASELINES]
     played = {name: list[Episode]() for name in scripts}
     tasks = [
         task
@@ -100,7 +99,8 @@ async def _play(recipe: Recipe, renderer: Renderer) -> list[ScriptedEpisodes]:
         for task in suite_tasks(suite, Split.TRAIN, TASKS, start=PREFLIGHT_TASKS)
     ]
     requests = [
-        Request(task, derive_rng("preflight", recipe.seed, i).getrandbits(62)) for i, task in enumerate(tasks)
+        Request(task, derive_rng("preflight", options.play.seed, i).getrandbits(62))
+        for i, task in enumerate(tasks)
     ]
 
     async def one(name: str, workers: WorkerPool | None) -> None:
@@ -108,15 +108,15 @@ async def _play(recipe: Recipe, renderer: Renderer) -> list[ScriptedEpisodes]:
         await rollout(
             requests,
             script if name in TRIVIAL_BASELINES else DemonstrationPolicy(script, renderer),
-            limits=limits_of(recipe.rollout),
+            limits=options.play.limits,
             retries=0,
-            env_options=recipe.rollout.env_options,
+            env_options=options.play.env_options,
             env_workers=workers or 0,
             on_episode=lambda _, episode: played[name].append(episode),
         )
 
     try:
-        with workers_for(env_workers_of(Placement(), recipe, mixture.envs)) as workers:
+        with workers_for(env_workers_of(Placement(), options.roles, mixture.envs)) as workers:
             async with asyncio.timeout(PATIENCE):
                 await asyncio.gather(*(one(name, workers) for name in scripts))
     except TimeoutError:
@@ -124,9 +124,9 @@ async def _play(recipe: Recipe, renderer: Renderer) -> list[ScriptedEpisodes]:
     return [ScriptedEpisodes(name, episodes) for name, episodes in played.items()]
 
 
-def _demonstrators(recipe: Recipe, envs: Sequence[str]) -> list[str]:
+def _demonstrators(options: PreflightOptions, envs: Sequence[str]) -> list[str]:
     """Scripts that know the task: the warm start's, and gold where the environment has it."""
-    asked = [recipe.warm_start.demonstrator] if recipe.warm_start else []
+    asked = [options.demonstrator] if options.demonstrator else []
     gold = ["gold"] if all(env_class(env).gold is not AgentEnv.gold for env in envs) else []
     return list(dict.fromkeys([*asked, *gold]))
 
@@ -152,22 +152,22 @@ def _lengths(renderer: Renderer, side: Trajectory) -> Lengths:
     )
 
 
-def _failures(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+def _failures(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
     """Scripts that cannot play, each with the message of the first episode that failed."""
     for script, episodes in played:
         failed = [episode for episode in episodes if not episode.outcome.counts]
-        if len(failed) > recipe.rollout.max_failed * len(episodes):
+        if len(failed) > options.play.max_failed * len(episodes):
             yield RecipeProblem(
-                f"{len(failed)} of {len(episodes)} episodes of scripted:{script} fail in {' + '.join(recipe.suites)}: "
+                f"{len(failed)} of {len(episodes)} episodes of scripted:{script} fail in {' + '.join(options.suites)}: "
                 f"{failed[0].error[:400]}",
                 f"Fix that first (`turnwise check {failed[0].task.env}`).",
             )
 
 
-def _too_long(recipe: Recipe, sides: Sequence[Lengths], context: int) -> Iterator[RecipeProblem]:
+def _too_long(options: PreflightOptions, sides: Sequence[Lengths], context: int) -> Iterator[RecipeProblem]:
     if not sides:
         return
-    key = "model.scratch.context" if recipe.model.scratch else "engine.context_length"
+    key = options.context_key
     shortest = min(sides, key=lambda side: side.prompt)
     enough = -(-max(side.longest for side in sides) * 5 // 4 // 64) * 64
     if shortest.prompt >= context:
@@ -186,10 +186,10 @@ def _too_long(recipe: Recipe, sides: Sequence[Lengths], context: int) -> Iterato
             f"Set {key} to {enough} or more, or choose an easier suite.",
         )
     message = min(side.message for side in sides)
-    if message > recipe.sampling.max_tokens:
+    if message > options.talk.max_tokens:
         yield RecipeProblem(
             f"In every episode of a script that knows the task a message takes {message} tokens or more, "
-            f"and sampling.max_tokens is {recipe.sampling.max_tokens}.",
+            f"and sampling.max_tokens is {options.talk.max_tokens}.",
             f"Set sampling.max_tokens to {max(side.message for side in sides)} or more "
             "(--no-preflight, if shorter messages will do).",
         )
@@ -205,44 +205,48 @@ def _turn_limit(shown: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
             )
 
 
-def _nothing_to_learn(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+def _nothing_to_learn(
+    options: PreflightOptions, played: Sequence[ScriptedEpisodes]
+) -> Iterator[RecipeProblem]:
     """Where good play and trivial play earn the same in every task, nothing can be learned from rewards."""
-    groups = _rewarded(recipe, played)
+    groups = _rewarded(options, played)
     paid = [[side.total_reward for e in group for side in e.trajectories.values()] for group in groups]
     if paid and all(max(returns) - min(returns) <= SAME for returns in paid):
         yield RecipeProblem(
             f"There is nothing to learn from: scripts that know the task and trivial ones earned the same in each "
             f"of {len(groups)} tasks ({', '.join(f'{returns[0]:g}' for returns in paid)}).",
             f"Fix the environment's rewards (`turnwise check {groups[0][0].task.env}`), its options "
-            f"(rollout.env_options), or the recipe's reward ({recipe.reward.name}).",
+            f"(rollout.env_options), or the recipe's reward ({options.reward.name}).",
         )
 
 
-def _nothing_credited(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+def _nothing_credited(
+    options: PreflightOptions, played: Sequence[ScriptedEpisodes]
+) -> Iterator[RecipeProblem]:
     """Where good play and trivial play earn otherwise, and the credit rule gives neither an advantage."""
-    groups = _rewarded(recipe, played)
-    if not groups or recipe.credit.needs("credit") or recipe.reward.needs("reward"):
+    groups = _rewarded(options, played)
+    if not groups or options.credit.needs("credit") or options.reward.needs("reward"):
         return  # signals are measured of the policy's own episodes
     returns = [episode.trajectory.total_reward for group in groups for episode in group]
     turns = collate_turns(groups)
     try:
-        given_BK = on_turns(recipe.credit.build("credit")(turns), turns)
+        given_BK = on_turns(options.credit.build("credit")(turns), turns)
     except (RecipeError, RuntimeError):  # it needs more than scripts leave
         return
     if 0 <= float(given_BK.abs().max()) < BLIND * (max(returns) - min(returns)):
         yield RecipeProblem(
-            f"credit {recipe.credit.name!r} gives (nearly) nothing for what scripts that know the task and trivial ones earned, "
+            f"credit {options.credit.name!r} gives (nearly) nothing for what scripts that know the task and trivial ones earned, "
             f"though their returns go from {min(returns):g} to {max(returns):g}.",
             "Choose another credit rule, or let the turns be paid that it looks at (reward, rollout.env_options).",
         )
 
 
-def _rewarded(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> list[Group]:
+def _rewarded(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> list[Group]:
     """By task what was played by anyone, where a script knows the task, with the recipe's rewards."""
     pays_signals = bool(
-        recipe.reward.needs("reward")
+        options.reward.needs("reward")
     )  # which a script does not have: the environment's own, then
-    reward = as_is if pays_signals else recipe.reward.build("reward")
+    reward = as_is if pays_signals else options.reward.build("reward")
     shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
     groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
     return [reward(group) for group in groups if len(group) > 1]

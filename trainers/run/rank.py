@@ -19,6 +19,7 @@ from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.checkpoint import read_state, restore
 from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.lesson import Lessons
 from turnwise.trainers.run.ranks import READY, RankOrder, RankStart
 from turnwise.trainers.run.session import TrainingSession
@@ -98,8 +99,8 @@ def _prepared(start: RankStart) -> Recipe:
 
 
 async def _learn(orders: Orders, start: RankStart, recipe: Recipe, meeting: Meeting) -> None:
-    session = TrainingSession(recipe, RunDirectory(start.run), start.source)
     lessons = Lessons(recipe, Mixture(recipe.suites, recipe.seed))
+    session = TrainingSession(opened(recipe).session, RunDirectory(start.run), start.source)
     restore(start.checkpoint, session.learner, lessons.stateful(session), read_state(start.checkpoint))
     orders.send(READY)
     session.learner.team = Rank(start.rank, start.size, meeting, patience_s=start.patience_s)

@@ -33,7 +33,6 @@ from turnwise.registry import modules_of_others
 from turnwise.tasks.core import Suite
 from turnwise.tools.processes import module_path
 from turnwise.trainers.learn.ranks import PATIENCE_S, Meeting, Rank
-from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.collect import CollectedGroups
 from turnwise.trainers.run.world import Follower, Gathering
 
@@ -74,6 +73,15 @@ class RankStart(NamedTuple):
     suites: tuple[Suite, ...]
     modules: tuple[str, ...]
     gpu: str = ""
+
+
+class RunRecipe(NamedTuple):
+    """What other learners need of the run's recipe: all of it as YAML, and what starting them takes."""
+
+    text: str
+    learners: int
+    device: str
+    suites: Sequence[str]
 
 
 class RankOrder(NamedTuple):
@@ -188,7 +196,7 @@ def share_of_threads(learners: int) -> int:
 
 @contextlib.contextmanager
 def other_learners(
-    recipe: Recipe,
+    whole: RunRecipe,
     run: Path,
     source: str,
     checkpoint: Path,
@@ -196,19 +204,19 @@ def other_learners(
     gathering: Gathering | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Iterator[Ranks | None]:
-    """All learners of a recipe but this one, until the end; None where it has one.
+    """Run all learners but this one until the end; yield None where there is one.
 
     They are processes that are started here, or those of ``gathering``.
 
     Raises:
         RunError: one cannot start, or there are fewer GPUs than learners.
     """
-    size = recipe.scale.learners
+    size = whole.learners
     if size == 1:
         yield None
         return
     here = gathering.world.local_size if gathering is not None else size
-    gpus = share_gpus(recipe.device, learners=here).learners
+    gpus = share_gpus(whole.device, learners=here).learners
     before = torch.get_num_threads()
     torch.set_num_threads(share_of_threads(here))
     folder = Path(tempfile.mkdtemp(prefix="turnwise-learners-"))
@@ -224,8 +232,8 @@ def other_learners(
 
     def start_of(rank: int) -> RankStart:
         return RankStart(
-            rank, size, torch.get_num_threads(), folder / "meeting", patience_s, recipe.to_yaml(), run.absolute(),
-            source, checkpoint.absolute(), tuple(env_entries()), tuple(map(get_suite, recipe.suites)),
+            rank, size, torch.get_num_threads(), folder / "meeting", patience_s, whole.text, run.absolute(),
+            source, checkpoint.absolute(), tuple(env_entries()), tuple(map(get_suite, whole.suites)),
             tuple(modules_of_others()), gpus[rank] if gpus and gathering is None else "",
         )  # fmt: skip
 

@@ -14,9 +14,11 @@ from turnwise.trainers.learn.model import choose_device, load_context
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.circumstances import run_clock
 from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.door import RunOptions, opened
 from turnwise.trainers.run.preflight import preflight
 from turnwise.trainers.run.resources import check_disk, find_source
-from turnwise.trainers.run.session import chat_format_of, ensure_model, heard
+from turnwise.trainers.run.session import chat_format_of
+from turnwise.trainers.run.small import ensure_model, heard
 
 
 async def make_ready(recipe: Recipe, run: RunDirectory, look: bool, log: Callable[[str], None]) -> str:
@@ -31,14 +33,18 @@ async def make_ready(recipe: Recipe, run: RunDirectory, look: bool, log: Callabl
     Raises:
         TurnwiseError: the run cannot begin, or would be in vain.
     """
-    found, room = _on_this_machine(recipe, run.path)
-    source = ensure_model(recipe, run, found, log)
+    options, found = opened(recipe), find_source(recipe.model)
+    room = _on_this_machine(options, run.path, found)
+    source = ensure_model(options.scratch, run, found, log)
     tokenizer = load_tokenizer(source)
     check_rows(tokenizer, text_config(source).vocab_size, source)
     if look:
-        context = recipe.engine.context_length or load_context(source)
-        renderer = make_renderer(tokenizer, source, chat_format_of(recipe, run_clock(run.path)))
-        log(f"{await preflight(recipe, renderer, context)}; {room}; a reply ends with {renderer.ends}")
+        context = options.session.roles.context or load_context(source)
+        talk = chat_format_of(options.session.talk, run_clock(run.path))
+        renderer = make_renderer(tokenizer, source, talk)
+        log(
+            f"{await preflight(options.preflight, renderer, context)}; {room}; a reply ends with {renderer.ends}"
+        )
     return source
 
 
@@ -48,27 +54,27 @@ def rehearse(recipe: Recipe, out: Path) -> str:
     Raises:
         TurnwiseError: as there.
     """
-    found, room = _on_this_machine(recipe, out)
-    scratch = recipe.model.scratch
-    if scratch is not None:
+    options, found = opened(recipe), find_source(recipe.model)
+    room, context = _on_this_machine(options, out, found), options.session.roles.context
+    if options.scratch is not None:
         from turnwise.agents.models.small import train_tokenizer
 
-        context = recipe.engine.context_length or scratch.context
-        tokenizer = train_tokenizer(
-            heard(recipe, scratch), vocab_size=scratch.vocab_size, context=scratch.context
-        )
+        made = options.scratch.model
+        context = context or made.context
+        tokenizer = train_tokenizer(heard(options.scratch), vocab_size=made.vocab_size, context=made.context)
     else:
-        context = recipe.engine.context_length or load_context(str(found))
+        context = context or load_context(str(found))
         tokenizer = load_tokenizer(str(found))
         check_rows(tokenizer, text_config(str(found)).vocab_size, str(found))
-    renderer = make_renderer(tokenizer, found, chat_format_of(recipe, run_clock(out)))
-    return f"{asyncio.run(preflight(recipe, renderer, context))}; {room}; a reply ends with {renderer.ends}"
+    renderer = make_renderer(tokenizer, found, chat_format_of(options.session.talk, run_clock(out)))
+    said = asyncio.run(preflight(options.preflight, renderer, context))
+    return f"{said}; {room}; a reply ends with {renderer.ends}"
 
 
-def _on_this_machine(recipe: Recipe, out: Path) -> tuple[str | None, str]:
-    """Where the model is, None where it is made from nothing; how large checkpoints will be."""
-    choose_device(recipe.device)
-    check_installed(recipe.engine.kind)
-    check_free(recipe.engine.kind, recipe.engine.options, str(out.absolute()))
-    found = find_source(recipe.model)
-    return found, check_disk(recipe, out, found)
+def _on_this_machine(options: RunOptions, out: Path, source: str | None) -> str:
+    """Refuse what this machine lacks. Return how large checkpoints will be, in words."""
+    roles = options.session.roles
+    choose_device(roles.device)
+    check_installed(roles.engine.kind)
+    check_free(roles.engine.kind, roles.engine.options, str(out.absolute()))
+    return check_disk(options.disk, out, source)

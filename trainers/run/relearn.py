@@ -36,17 +36,19 @@ from turnwise.errors import RunError
 from turnwise.tasks.core import Json
 from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.load import check_recipe
-from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.schema import Recipe, Rollout
 from turnwise.trainers.recipe.text import read_text
 from turnwise.trainers.report.records import RECIPE, json_lines
 from turnwise.trainers.run.checkpoint import file_hashes, save_checkpoint, saved_steps
 from turnwise.trainers.run.circumstances import STARTED, differences_since
 from turnwise.trainers.run.collect import CollectedGroups, assembled
 from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons
 from turnwise.trainers.run.ranks import share_of_threads
 from turnwise.trainers.run.resources import find_source
-from turnwise.trainers.run.session import TrainingSession, ensure_model
+from turnwise.trainers.run.session import TrainingSession
+from turnwise.trainers.run.small import ensure_model
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.warm import imitate
 from turnwise.trainers.sampler.core import GroupRequest
@@ -132,9 +134,9 @@ class _Again:
         log: Callable[[str], None],
     ) -> None:
         self.recipe, self.run, self.own, self.workers, self.log = recipe, run, own, workers, log
-        self.mixture = Mixture(recipe.suites, recipe.seed)
+        self.options, self.mixture = opened(recipe), Mixture(recipe.suites, recipe.seed)
         self.lessons = Lessons(recipe, self.mixture)
-        if recipe.scale.staleness:  # its learner worked in a thread of its own
+        if self.options.session.roles.staleness:  # its learner worked in a thread of its own
             self.lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
         self.threads = torch.get_num_threads()
         self.steps = saved_steps(run.checkpoints)
@@ -161,12 +163,14 @@ class _Again:
         if (self.run.path / STARTED).is_file():  # its clock
             shutil.copyfile(self.run.path / STARTED, self.own.path / STARTED)
         self.session = TrainingSession(
-            self.lessons.recipe, self.own, ensure_model(self.recipe, self.own, found, self.log)
+            opened(self.lessons.recipe).session,
+            self.own,
+            ensure_model(self.options.scratch, self.own, found, self.log),
         )
-        if self.recipe.warm_start is not None:
+        if self.options.warm is not None:
             nothing: Callable[..., None] = lambda *_: None
             await imitate(
-                self.recipe,
+                self.options.warm,
                 self.session,
                 self.mixture,
                 self.workers,
@@ -176,14 +180,14 @@ class _Again:
                 note=nothing,
                 log=self.log,
             )
-            self.session.begin(self.lessons.recipe, 0)
+            self.session.begin(opened(self.lessons.recipe).session, 0)
         self._compare(0)
 
     async def update(self, update: int, records: Sequence[Record], row: Mapping[str, Any]) -> None:
         """Learn from an update's records; ``row`` has the metrics that schedules go by."""
-        recipe = self.lessons.prepare(self.session, update)
+        now = self.lessons.prepare(self.session, update)
         self._as_many(int(row.get("learners", 1)))
-        played = _played(recipe, self.lessons, update, records)
+        played = _played(now.rollout, now.most_groups, self.lessons, update, records)
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         self._check_advantages(update, played, lesson, records)
         self.lessons.seen(row)
@@ -245,7 +249,7 @@ class _Again:
 
     def _why(self) -> str:
         """What is known of why, in a sentence."""
-        differs = differences_since(self.run.path, self.mixture.envs, self.recipe.device)
+        differs = differences_since(self.run.path, self.mixture.envs, self.options.session.roles.device)
         return (
             f"Since then, {'; '.join(differs)}."
             if differs
@@ -253,7 +257,9 @@ class _Again:
         )
 
 
-def _played(recipe: Recipe, lessons: Lessons, update: int, records: Sequence[Record]) -> CollectedGroups:
+def _played(
+    rollout: Rollout, most: int, lessons: Lessons, update: int, records: Sequence[Record]
+) -> CollectedGroups:
     """An update's groups as they were consumed.
 
     Raises:
@@ -266,7 +272,7 @@ def _played(recipe: Recipe, lessons: Lessons, update: int, records: Sequence[Rec
     requests: list[GroupRequest] = []
     rounds: list[int] = []
     while len(requests) < len(played):
-        count = min(recipe.rollout.groups, recipe.most_groups - len(requests))
+        count = min(rollout.groups, most - len(requests))
         asked = lessons.sampler.plan(update, len(requests), count)
         requests += asked
         rounds.append(len(asked))
@@ -276,7 +282,7 @@ def _played(recipe: Recipe, lessons: Lessons, update: int, records: Sequence[Rec
             f"Update {update + 1} was played on other tasks than its sampler draws now.",
             "The suite or the sampler has changed since; learn the run again with the code that it was made with.",
         )
-    return assembled(recipe.rollout, lessons.parts, played, Cost(), requests, rounds)
+    return assembled(rollout, lessons.parts, played, Cost(), requests, rounds)
 
 
 def _recipe_of(path: Path) -> Recipe:

@@ -9,7 +9,8 @@ from pathlib import Path
 from turnwise.agents.models.hub import reach
 from turnwise.agents.policies.registry import find_model
 from turnwise.errors import RunError
-from turnwise.trainers.recipe.schema import Model, Recipe, Scratch
+from turnwise.trainers.recipe.schema import Model, Scratch
+from turnwise.trainers.run.door import DiskOptions
 
 GIB = 1 << 30
 _WEIGHT, _MOMENTS = 4, 8
@@ -25,25 +26,24 @@ def find_source(model: Model) -> str | None:
     return reach(find_model(model.path)) if model.path is not None else None
 
 
-def check_disk(recipe: Recipe, out: Path, source: str | None) -> str:
+def check_disk(options: DiskOptions, out: Path, source: str | None) -> str:
     """Refuse a run whose checkpoints do not fit on the disk; how large they will be, in words.
 
     Raises:
         RunError: with how much room is missing.
     """
-    weights = count_weights(recipe.model.scratch) if recipe.model.scratch else _weights_in(source)
+    weights = count_weights(options.scratch) if options.scratch else _weights_in(source)
     if not weights:
         return "how large checkpoints will be is not known"
-    trained = 0 if recipe.model.lora else weights
+    trained = 0 if options.adapters else weights
     size = weights * _WEIGHT + trained * _MOMENTS
     # The newest ones, the best one, and the one that is being written; each may compare with a policy of its own.
-    anew = bool(recipe.phases) or "optimizer.resets" in recipe.schedule
-    wanted = (size + anew * weights * _WEIGHT) * (recipe.checkpoint.keep + 2)
+    wanted = (size + options.anew * weights * _WEIGHT) * (options.keep + 2)
     free = shutil.disk_usage(next(place for place in (out, *out.absolute().parents) if place.exists())).free
     if wanted > free:
         raise RunError(
             f"Checkpoints of {_size(size)} each do not fit into the {_size(free)} that are free at {out}: "
-            f"up to {recipe.checkpoint.keep + 2} of them are there at a time.",
+            f"up to {options.keep + 2} of them are there at a time.",
             "Make room, choose another --out, or lower checkpoint.keep.",
         )
     return f"checkpoints of about {_size(size)}"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,16 +23,14 @@ from turnwise.errors import MissingDependencyError, RunError
 from turnwise.trainers.core import Group, Sink
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, choose_device, load_model
-from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
-from turnwise.trainers.learn.warm_start import demonstrations, texts
-from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart, plain
+from turnwise.trainers.recipe.schema import EngineOptions
 from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.circumstances import run_clock
-from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
+from turnwise.trainers.run.door import SessionOptions, TalkOptions
 from turnwise.trainers.run.placement import Placement, placed_engine, publishing
 from turnwise.trainers.run.update import Teaching
 from turnwise.trainers.sampler.mixture import Mixture
@@ -48,7 +44,7 @@ class TrainingSession:
     """Everything that lives as long as the run. The engine starts when it is first needed.
 
     Args:
-        recipe: of the run's present phase.
+        options: of the run's present phase.
         run: its files.
         source: the model.
         placement: where engines and environments run; this machine unless given.
@@ -60,36 +56,36 @@ class TrainingSession:
 
     def __init__(
         self,
-        recipe: Recipe,
+        options: SessionOptions,
         run: RunDirectory,
         source: str,
         placement: Placement | None = None,
         started: int = -1,
     ) -> None:
-        self.recipe, self.run, self.started = recipe, run, started
+        self.options, self.run, self.started = options, run, started
         self._placement, self._placed = placement or Placement(), contextlib.ExitStack()
-        self.device = choose_device(recipe.device)
+        self.device = choose_device(options.roles.device)
         self._origin = source
         self.source = source if started < 0 else _started(run, started)
         self.tokenizer: Any = load_tokenizer(self.source)
-        self.chat_format = chat_format_of(recipe, run_clock(run.path))
+        self.chat_format = chat_format_of(options.talk, run_clock(run.path))
         self.renderer = make_renderer(self.tokenizer, self.source, self.chat_format)
         self._make_learner(self._load())
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
         self._launcher: Launcher | None = None
 
-    def begin(self, recipe: Recipe, update: int) -> None:
+    def begin(self, options: SessionOptions, update: int) -> None:
         """Begin reinforcement, or a phase of it: all that learns or remembers begins anew, with the policy as it now is.
 
         Args:
-            recipe: of the phase.
+            options: of the phase.
             update: how many updates were made before.
         """
-        self.recipe = recipe
-        copies = any("copy of the policy" in chosen.entry.reads for chosen in recipe.sources)
+        self.options = options
+        copies = any("copy of the policy" in chosen.entry.reads for chosen in options.learn.signals)
         kept: nn.Module | None = self.learner.model
-        if update or copies or "reference" in recipe.needs:
+        if update or copies or "reference" in options.learn.needs:
             self._save_start(update)
             kept = None
         del self.learner, self.signals, self.teaching  # before the next ones need the memory
@@ -98,7 +94,7 @@ class TrainingSession:
     def renew(self, update: int) -> None:
         """Forget the optimizer's moments and take the policy as it now is for the reference; all else goes on."""
         learner = self.learner
-        if "reference" in self.recipe.needs:
+        if "reference" in self.options.learn.needs:
             self._save_start(update)
             if learner.reference is None:
                 learner.model = self._load()
@@ -106,11 +102,11 @@ class TrainingSession:
                 learner.reference = self._load_frozen()
         learner.reset_optimizer_state()
 
-    def resume_from(self, recipe: Recipe, started: int) -> None:
+    def resume_from(self, options: SessionOptions, started: int) -> None:
         """Become the session of a checkpoint that was written in another phase, or before a reset."""
-        if (recipe, started) == (self.recipe, self.started):
+        if (options, started) == (self.options, self.started):
             return
-        self.recipe, self.started = recipe, started
+        self.options, self.started = options, started
         self.source = self._origin if started < 0 else _started(self.run, started)
         del self.learner, self.signals, self.teaching
         self._make_learner(self._load())
@@ -131,32 +127,30 @@ class TrainingSession:
         """Load the engine; the trainer's weights are pushed to it before it samples anything."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
-        place = placed_engine(self._placement, self.recipe, self.source, self._context, self.run.path)
-        options = publishing(self._placed.enter_context(place), self.recipe)
-        later = bool(self.recipe.scale.staleness)
+        roles, talk = self.options.roles, self.options.talk
+        place = placed_engine(self._placement, roles, self.source, self._context, self.run.path)
+        options = publishing(self._placed.enter_context(place), roles)
         engine = make_engine(options, self.source, self.device, self._context)
-        self._engine = check_trainable(engine, options.kind, in_flight=later)
+        self._engine = check_trainable(engine, options.kind, in_flight=bool(roles.staleness))
         belongs_to = getattr(engine, "belongs_to", None)  # engines that several runs can reach
         if belongs_to is not None:
             belongs_to(str(self.run.path.absolute()))
-        sampling = self.recipe.sampling
-        drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
+        drawn = Sampling(talk.temperature, 1.0, talk.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
         self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
 
     def player(self, policy: ModelPolicy) -> Policy:
         """Who plays episodes: the policy itself, or the recipe's program, which talks to it."""
-        agent = self.recipe.agent
-        if agent is None:
+        told = self.options.talk.program
+        if told is None:
             return policy
-        program = program_of(plain(agent), "agent")
+        program = program_of(told, "agent")
         self._launcher = self._launcher or launcher_of(program)
         return ProgramPolicy(policy, program, launcher=self._launcher)
 
-    def take(self, recipe: Recipe) -> None:
-        """Go on with the numbers that a recipe has for the next update."""
-        self.learner.options = descent(recipe.optimizer)
-        temperature = recipe.sampling.temperature
+    def take(self, options: SessionOptions) -> None:
+        """Go on with the numbers that the next update has."""
+        self.learner.options, temperature = options.learn.optimizer, options.talk.temperature
         for reader in (self.learner.reader, self.reader):
             reader.temperature = temperature
         if self._engine is not None:
@@ -166,38 +160,32 @@ class TrainingSession:
         self, mixture: Mixture, workers: WorkerPool | None, played: Sequence[Group]
     ) -> SourceContext:
         """What sources draw from, where these groups were played."""
-        rollout = self.recipe.rollout
+        play = self.options.play
         return SourceContext(
-            mixture,
-            self.recipe.seed,
-            self.renderer,
-            rollout.env_options,
-            workers or 0,
-            limits_of(rollout),
-            played,
+            mixture, play.seed, self.renderer, play.env_options, workers or 0, play.limits, played
         )
 
     def signal_context(self) -> SignalContext:
         """What signals are read from."""
         return SignalContext(
-            needs=self.recipe.measured,
+            needs=self.options.learn.measured,
             learner=self.learner,
             tokenizer=self.tokenizer,
             renderer=self.renderer,
             context=self._context,
-            env_options=self.recipe.rollout.env_options,
+            env_options=self.options.play.env_options,
         )
 
     @property
     def _context(self) -> int:
         """How many tokens the model can read."""
         config = base_of(self.learner.model).config.get_text_config()
-        return self.recipe.engine.context_length or int(config.max_position_embeddings)
+        return self.options.roles.context or int(config.max_position_embeddings)
 
     def write_scalars(self, update: int, metrics: Mapping[str, Any]) -> None:
         """Hand an update's figures to the recipe's sinks."""
         if self._sinks is None:
-            self._sinks = [part.build("sink")(self.run.path, update - 1) for part in self.recipe.sinks]
+            self._sinks = [part.build("sink")(self.run.path, update - 1) for part in self.options.sinks]
         for sink in self._sinks:
             sink.write(update, metrics)
 
@@ -213,13 +201,13 @@ class TrainingSession:
 
     def _load(self) -> nn.Module:
         """The model that is trained, as it is in ``source``."""
-        model = self.recipe.model
+        learn = self.options.learn
         loaded = load_model(
             self.source,
             self.device,
-            _adapters(model.lora),
-            seed=self.recipe.seed,
-            gradient_checkpointing=model.gradient_checkpointing,
+            learn.lora,
+            seed=learn.seed,
+            gradient_checkpointing=learn.gradient_checkpointing,
         )
         keep_ends(base_of(loaded), self.renderer.stop_ids)
         return loaded
@@ -228,35 +216,34 @@ class TrainingSession:
         return load_model(self.source, self.device, frozen=True)
 
     def _make_learner(self, model: nn.Module) -> None:
-        recipe = self.recipe
-        adapters = _adapters(recipe.model.lora)
-        temperature, options = recipe.sampling.temperature, descent(recipe.optimizer)
+        learn, temperature = self.options.learn, self.options.talk.temperature
+        options = learn.optimizer
 
         def copy_policy() -> nn.Module:
-            return load_model(self.source, self.device, adapters, seed=recipe.seed)
+            return load_model(self.source, self.device, learn.lora, seed=learn.seed)
 
         self.reader = Reader(self.device, temperature, options.precision)
         setup = SignalSetup(
-            needs=recipe.measured,
+            needs=learn.measured,
             width=base_of(model).config.get_text_config().hidden_size,
             device=self.device,
-            seed=recipe.seed,
+            seed=learn.seed,
             reader=self.reader,
             micro_tokens=options.micro_tokens,
             copy_policy=copy_policy,
-            critic=recipe.credit.component("credit").critic,
+            critic=learn.critic,
         )
-        self.signals = Signals(recipe.sources, setup)
+        self.signals = Signals(learn.signals, setup)
         self.teaching = self._make_teaching(copy_policy)
         reference = None
-        if "reference" in recipe.needs and adapters is None:
+        if "reference" in learn.needs and learn.lora is None:
             reference = self._load_frozen()
         self.learner = Learner(
             model, options, heads=self.signals.heads, reference=reference, temperature=temperature
         )
 
     def _make_teaching(self, copy_policy: Callable[[], nn.Module]) -> Teaching | None:
-        part = self.recipe.teacher
+        part = self.options.learn.teacher
         if part is None:
             return None
         setup = TeacherSetup(
@@ -276,48 +263,25 @@ def _started(run: RunDirectory, update: int) -> str:
     return str(folder)
 
 
-def descent(options: Optimizer) -> OptimizerOptions:
-    """The learner's optimizer options, from the recipe."""
-    return OptimizerOptions(**options.model_dump(exclude={"resets"}))
-
-
-def imitation(options: WarmStart) -> ImitationOptions:
-    """The warm start's options, from the recipe."""
-    return ImitationOptions(**options.model_dump(exclude={"checkpoint_every"}))
-
-
-def _adapters(options: Lora | None) -> LoraOptions | None:
-    return None if options is None else LoraOptions(options.rank, options.alpha, options.targets)
-
-
-def chat_format_of(recipe: Recipe, clock: str) -> ChatFormat:
-    """How the recipe's model is prompted, in a run of this clock."""
-    told = recipe.sampling
-    return ChatFormat(told.tools, told.max_tokens, told.instruction, told.template, clock)
+def chat_format_of(talk: TalkOptions, clock: str) -> ChatFormat:
+    """Return how the model is prompted, in a run of this clock."""
+    return ChatFormat(talk.tools, talk.max_tokens, talk.instruction, talk.template, clock)
 
 
 @contextmanager
 def open_session(
-    recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None, started: int = -1
+    options: SessionOptions,
+    run: RunDirectory,
+    source: str,
+    placement: Placement | None = None,
+    started: int = -1,
 ) -> Iterator[TrainingSession]:
     """Load everything, the model from ``source``; close it in the end. See :class:`TrainingSession`."""
-    session = TrainingSession(recipe, run, source, placement, started)
+    session = TrainingSession(options, run, source, placement, started)
     try:
         yield session
     finally:
         session.close()
-
-
-def ensure_model(recipe: Recipe, run: RunDirectory, source: str | None, log: Callable[[str], None]) -> str:
-    """The model's folder or id: ``source``, or a small model in the run's folder, made if it is missing."""
-    scratch = recipe.model.scratch
-    if source is not None or scratch is None:
-        return str(source)
-    if not run.model.exists():
-        log(f"a model from scratch: {scratch.layers} layers of {scratch.width}")
-        with written_aside(run.model) as folder:
-            make_small_model(recipe, folder)
-    return str(run.model)
 
 
 def make_engine(options: EngineOptions, model: str, device: torch.device, context: int) -> TrainableEngine:
@@ -329,38 +293,3 @@ def make_engine(options: EngineOptions, model: str, device: torch.device, contex
         raise MissingDependencyError(
             error.cause, f"`turnwise doctor` says how to get it, {OTHER_ENGINE}"
         ) from error
-
-
-def make_small_model(recipe: Recipe, folder: Path) -> None:
-    """Make a model from nothing; its tokeniser is trained on the text of demonstrations on the suite."""
-    from turnwise.agents.models.small import build_small_model
-
-    scratch = recipe.model.scratch
-    assert scratch is not None
-    sizes = scratch.model_dump(exclude={"text_episodes"})
-    build_small_model(folder, heard(recipe, scratch), **sizes, seed=recipe.seed)
-
-
-def heard(recipe: Recipe, scratch: Scratch) -> Iterator[str]:
-    """The text of demonstrations on the suite, on which a tokeniser is trained."""
-    shown, count = recipe.warm_start or WarmStart(), scratch.text_episodes
-    options = recipe.rollout
-    played = demonstrations(
-        Mixture(recipe.suites, recipe.seed),
-        shown.demonstrator,
-        recipe.seed,
-        count,
-        0,
-        options.env_options,
-        env_workers=options.env_workers,
-        limits=limits_of(options),
-    )
-    return texts(_run_alone(played))
-
-
-def _run_alone(coroutine: Any) -> Any:
-    """Run a coroutine to its end from code that may itself be running in an event loop."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()

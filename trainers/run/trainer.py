@@ -44,11 +44,12 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.collect import CollectedGroups, collect, describe, log_groups
 from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.door import WarmOptions, opened
 from turnwise.trainers.run.events import Events
 from turnwise.trainers.run.judging import AFTER, Judging
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons, apart
 from turnwise.trainers.run.progress import RunProgress, update_line
-from turnwise.trainers.run.ranks import Ranks, other_learners
+from turnwise.trainers.run.ranks import Ranks, RunRecipe, other_learners
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.vacuous import Vacuous, refuse_more
@@ -86,11 +87,12 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, run: RunDirectory, stop: Stop, log: Log) -> None:
         self.recipe, self.run, self.stop, self.log = recipe, run, stop, log
-        self.mixture = Mixture(recipe.suites, recipe.seed)
-        self.staleness = recipe.scale.staleness
+        self.options = opened(recipe)
+        play, roles = self.options.session.play, self.options.session.roles
+        self.mixture, self.staleness = Mixture(recipe.suites, play.seed), roles.staleness
         self.lessons = Lessons(recipe, self.mixture)
         self.opponents = {name: make_policy(spec) for name, spec in recipe.rollout.opponents.items()}
-        self.judging = Judging(recipe, run, self.mixture, stop, log)
+        self.judging = Judging(self.options.judge, run, self.mixture, stop, log)
         self.events = Events(run.path)
         self.progress = RunProgress()
         self.started = -1  # the update whose policy the run compares with; -1: the model's own
@@ -141,7 +143,7 @@ class Trainer:
             restore(loaded.path, session.learner, self.stateful, loaded.state)
         if self.saved >= 0:
             self.log(f"resumed after update {self.progress.update}")
-        elif self.recipe.warm_start is not None and not await self._warm_start():
+        elif self.options.warm is not None and not await self._warm_start(self.options.warm):
             self.log("stopped in the warm start; go on with --resume")
             return
         self._stage("starting the engine")
@@ -153,8 +155,8 @@ class Trainer:
         self.run.end_warm_start()
         if self.progress.update == 0:
             self._stage("evaluating the policy before reinforcement")
-            await self.judging.judge(session, 0, self.judging.before)
-        options = self.recipe.rollout.env_options
+            await self.judging.judge(session, 0, self.judging.options.before)
+        options = self.options.session.play.env_options
         with (
             self._together(),
             EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log,
@@ -175,7 +177,7 @@ class Trainer:
         self.events.stage(doing)
         self.log(doing)
 
-    async def _warm_start(self) -> bool:
+    async def _warm_start(self, options: WarmOptions) -> bool:
         """True if it came to its end."""
         self.events.stage("warm start")
 
@@ -188,7 +190,7 @@ class Trainer:
             prune(self.run.warm, 1, None)
 
         await imitate(
-            self.recipe,
+            options,
             self.session,
             self.mixture,
             self.workers,
@@ -200,7 +202,7 @@ class Trainer:
         )
         if self.stop.asked:
             return False
-        self.session.begin(self.lessons.recipe, 0)
+        self.session.begin(opened(self.lessons.recipe).session, 0)
         return True
 
     async def _phase(self, episode_log: EpisodeLog) -> None:
@@ -227,7 +229,9 @@ class Trainer:
             yield
             return
         begin = run.checkpoint(self.saved)
-        others = other_learners(self.recipe, run.path, self.session.source, begin, gathering=self.gathering)
+        recipe, roles = self.recipe, self.options.session.roles
+        whole = RunRecipe(recipe.to_yaml(), roles.learners, roles.device, list(recipe.suites))
+        others = other_learners(whole, run.path, self.session.source, begin, gathering=self.gathering)
         with others as self.ranks:
             if self.ranks is not None:
                 self.log(f"{self.ranks.team.size} learners take every step together")
@@ -239,8 +243,8 @@ class Trainer:
     async def _playing(self, end: int) -> AsyncIterator[PlayAhead[CollectedGroups]]:
         """Who plays for the updates before ``end``, ahead of the learner by as many as the recipe says; evaluations go on
         beside."""
-        recipe, first = self.recipe, self.progress.update
-        places = Admission(recipe.rollout.concurrency, self.session.policy)
+        recipe, first, play_as = self.recipe, self.progress.update, self.options.session.play
+        places = Admission(play_as.concurrency, self.session.policy)
         rollout = phase_at(self.lessons.phases, first).recipe.rollout
         episodes = rollout.groups * rollout.group_size
         self.events.tell(
@@ -253,7 +257,7 @@ class Trainer:
                 self.lessons.sampler,
                 self.session.player(self.session.policy),
                 self.lessons.parts,
-                recipe.seed,
+                play_as.seed,
                 update,
                 self.opponents,
                 self.workers,
@@ -416,7 +420,7 @@ class Trainer:
             if problem is None:
                 state = read_state(best)
                 self.lessons.go_to(self.progress.best_update)
-                self.session.resume_from(self.lessons.recipe, int(state["started"]))
+                self.session.resume_from(opened(self.lessons.recipe).session, int(state["started"]))
                 restore(best, self.session.learner, self.stateful, state)
                 self._sync()
             else:

@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.learn.warm_start import warm_start
-from turnwise.trainers.recipe.schema import Recipe
-from turnwise.trainers.run.collect import limits_of
-from turnwise.trainers.run.session import TrainingSession, imitation
+from turnwise.trainers.run.door import WarmOptions
+from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.sampler.mixture import Mixture
 
 
 async def imitate(
-    recipe: Recipe,
+    options: WarmOptions,
     session: TrainingSession,
     mixture: Mixture,
     workers: WorkerPool | None,
@@ -29,7 +28,7 @@ async def imitate(
     """Take the steps of the recipe's warm start, or those until it is stopped.
 
     Args:
-        recipe: of the run; it has a warm start.
+        options: whom it imitates, and how.
         session: whose learner imitates.
         mixture: the suites whose tasks are shown.
         workers: processes that hold the environments; None: this one does.
@@ -39,10 +38,9 @@ async def imitate(
         note: receives the metrics of each step.
         log: receives a line now and then.
     """
-    options = recipe.warm_start
-    assert options is not None
+    play, imitation = options.play, options.imitation
     began, again = time.monotonic(), f", after step {done}" if done else ""
-    log(f"warm start: {options.episodes} episodes of scripted:{options.demonstrator}{again}")
+    log(f"warm start: {imitation.episodes} episodes of scripted:{imitation.demonstrator}{again}")
 
     def on_step(step: int, steps: int, metrics: Mapping[str, float]) -> bool:
         note(step, metrics)
@@ -59,11 +57,11 @@ async def imitate(
         session.learner,
         session.renderer,
         mixture,
-        imitation(options),
-        recipe.seed,
+        imitation,
+        play.seed,
         on_step,
-        recipe.rollout.env_options,
+        play.env_options,
         env_workers=workers or 0,
         done=done,
-        limits=limits_of(recipe.rollout),
+        limits=play.limits,
     )

@@ -70,7 +70,7 @@ async def _played(recipe: Any, model: Path, after: After) -> dict[str, Any]:
     """pass@k on dev, suites weighed as in training, and the entropy of what was sampled there, turn by turn."""
     from turnwise.agents.evaluation.evaluate import evaluate_async
     from turnwise.agents.policies.registry import make_policy
-    from turnwise.trainers.run.collect import limits_of
+    from turnwise.trainers.run.door import limits_of
     from turnwise.trainers.sampler.mixture import Mixture
 
     sampling, rollout = recipe.sampling, recipe.rollout
@@ -124,7 +124,7 @@ async def _nll(recipe: Any, models: Mapping[str, Path], after: After) -> dict[st
     from turnwise.agents.tokens.renderer import Renderer
     from turnwise.trainers.learn.model import load_tokenizer
     from turnwise.trainers.learn.warm_start import demonstrations
-    from turnwise.trainers.run.collect import limits_of
+    from turnwise.trainers.run.door import limits_of
     from turnwise.trainers.sampler.mixture import Mixture
 
     sampling, rollout = recipe.sampling, recipe.rollout
