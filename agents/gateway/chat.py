@@ -13,7 +13,9 @@ from turnwise.agents.gateway.core import (
     RefusedError,
     StreamEvent,
     arguments_text,
+    asked_for,
     bad,
+    beside,
     check_keys,
     check_sampling,
     offered_tool,
@@ -68,6 +70,11 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
     "functions": (),
     "function_call": (),
 }
+_WISHES = (
+    "temperature", "top_p", "top_k", "min_p", "max_tokens", "max_completion_tokens", "stop", "seed", "tool_choice",
+    "parallel_tool_calls", "response_format", "reasoning_effort", "reasoning", "thinking", "enable_thinking", "verbosity",
+    "frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias",
+)  # fmt: skip
 _ROLES = {
     "system": "system",
     "developer": "system",
@@ -86,7 +93,8 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     """
     tools = () if body.get("tools") is None else _tools(body["tools"])
     known = _KEYS if tools else {**_KEYS, "tool_choice": ("auto", "none")}
-    check_keys(body, known)
+    handed_on = _WISHES if sampled.hands_on else ()
+    check_keys(body, known, handed_on)
     check_sampling(body, sampled)
     given = read_list(body.get("messages"), "messages")
     if not given:
@@ -99,12 +107,18 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
         read_flag(body, "stream"),
         read_flag(options, "include_usage"),
         read_text(body.get("model") or "", "model"),
+        wishes=asked_for(body, known, handed_on),
     )
 
 
 def answer(asked: ChatRequest, answered: Answered) -> Json:
     """The ``chat.completion`` object."""
-    message: dict[str, Json] = {"role": "assistant", "content": answered.message.content, "refusal": None}
+    refusal = answered.served.refusal or None
+    message = _beside(answered) | {
+        "role": "assistant",
+        "content": answered.message.content,
+        "refusal": refusal,
+    }
     if answered.message.tool_calls:
         message["tool_calls"] = [_call(call) for call in answered.message.tool_calls]
         message["content"] = answered.message.content or None
@@ -121,6 +135,13 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
         return StreamEvent(head | {"choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
+    written = _beside(answered)
+    for text in pieces(written.pop(_THOUGHTS, "")):
+        yield chunk({_THOUGHTS: text})
+    if written:
+        yield chunk(written)
+    for text in pieces(answered.served.refusal):
+        yield chunk({"refusal": text})
     for text in pieces(answered.message.content):
         yield chunk({"content": text})
     for n, call in enumerate(answered.message.tool_calls):
@@ -199,12 +220,25 @@ def _read_call(value: Any, where: str) -> ToolCall:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": arguments_text(call)}
-    return {"id": call.id, "type": "function", "function": function}
+    own = {"id": call.id, "type": "function", "function": function}
+    return beside(call.extra, own) | own
+
+
+_THOUGHTS = "reasoning_content"
+
+
+def _beside(answered: Answered) -> dict[str, Json]:
+    """What the policy's server wrote beside the message, its thoughts among it."""
+    written = beside(answered.message.extra, ("role", "content", "refusal", "tool_calls"))
+    thoughts = answered.served.thoughts
+    return written | ({_THOUGHTS: thoughts} if thoughts else {})
 
 
 def _reason(answered: Answered) -> str:
     if answered.cut:
         return "length"
+    if answered.withheld:
+        return "content_filter"
     return "tool_calls" if answered.message.tool_calls else "stop"
 
 
@@ -215,7 +249,17 @@ def _head(asked: ChatRequest, answered: Answered, kind: str) -> dict[str, Json]:
 
 def _usage(answered: Answered) -> Json:
     given, sampled = answered.prompt_tokens, answered.tokens
-    return {"prompt_tokens": given, "completion_tokens": sampled, "total_tokens": given + sampled}
+    usage: dict[str, Json] = {
+        "prompt_tokens": given,
+        "completion_tokens": sampled,
+        "total_tokens": given + sampled,
+    }
+    told = answered.served.usage
+    if told.cached is not None:
+        usage["prompt_tokens_details"] = {"cached_tokens": told.cached}
+    if told.reasoning is not None:
+        usage["completion_tokens_details"] = {"reasoning_tokens": told.reasoning}
+    return usage | ({} if told.cost is None else {"cost": told.cost})
 
 
 CHAT = Api("/v1/chat/completions", parse, answer, events, error, error_event)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from turnwise.agents.core import Finish, Served
 from turnwise.agents.gateway.offloading import read_json
 from turnwise.envs.messages import Image, Message
 from turnwise.tasks.core import Json
-from turnwise.tools.core import Tool, ToolCall, ToolSpec
+from turnwise.tools.core import Tool, ToolCall, ToolSpec, Verbatim
 
 PIECE = 48
 """Characters of one event of a stream."""
@@ -52,6 +53,7 @@ class ChatRequest(NamedTuple):
         messages: the conversation, from the system message on.
         tools: what the model may call.
         max_tokens: of the reply; None: as many as the policy samples.
+        wishes: what else is asked of it, under the names of chat completions: handed on to the policy's server.
         stream: the answer is sent as events.
         usage: a stream ends with the counts of tokens.
         model: the name by which the client calls the model, which is its own affair.
@@ -67,6 +69,7 @@ class ChatRequest(NamedTuple):
     model: str = ""
     follows: str = ""
     keys: Mapping[str, Json] = {}
+    wishes: Mapping[str, Json] = {}
 
 
 class Answered(NamedTuple):
@@ -74,19 +77,35 @@ class Answered(NamedTuple):
 
     Attributes:
         message: the reply; the ids of its calls are the session's own.
-        prompt_tokens: that the engine was given.
-        tokens: that it sampled.
-        cut: the reply ends because it may have no more tokens.
+        served: what is said about it by whoever sampled it.
         id: letters and digits, a function of session and request alone.
         created: seconds since 1970.
     """
 
     message: Message
-    prompt_tokens: int
-    tokens: int
-    cut: bool
+    served: Served
     id: str
     created: int
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens that were read; 0 where nobody says."""
+        return self.served.usage.prompt or 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that were sampled; 0 where nobody says."""
+        return self.served.usage.completion or 0
+
+    @property
+    def cut(self) -> bool:
+        """Whether it ends because it may have no more tokens."""
+        return self.served.finish is Finish.LENGTH
+
+    @property
+    def withheld(self) -> bool:
+        """Whether its provider withheld the rest of it."""
+        return self.served.finish is Finish.CONTENT_FILTER
 
 
 class StreamEvent(NamedTuple):
@@ -124,10 +143,14 @@ class Api(NamedTuple):
 
 
 class FixedSampling(NamedTuple):
-    """How the policy samples; None: whoever asks decides nothing and is told nothing, because no tokens are sampled here."""
+    """How the policy samples; None: no tokens are sampled here.
+
+    ``hands_on``: what an agent asks for decides, because the policy tells its server.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
+    hands_on: bool = False
 
 
 # --- reading requests ---------------------------------------------------------------------------------
@@ -144,15 +167,20 @@ def unsupported(param: str, value: Json, why: str) -> RefusedError:
     return RefusedError(400, "unsupported_parameter", f"{param}={shown:.80} is refused: {why}", param=param)
 
 
-def check_keys(body: Mapping[str, Any], known: Mapping[str, Sequence[Any] | None]) -> None:
+def check_keys(
+    body: Mapping[str, Any], known: Mapping[str, Sequence[Any] | None], handed_on: Collection[str] = ()
+) -> None:
     """Refuse keys that nobody knows, and values that would be left unheard.
 
     Args:
         body: the request.
         known: each key with the values that ask for what is done anyway; None: the key is read elsewhere, or changes
             nothing about the reply.
+        handed_on: keys that the policy's server is told, whatever their values.
     """
     for key, value in body.items():
+        if key in handed_on:
+            continue
         if key not in known:
             raise unsupported(key, value, "this gateway does not know it. Leave it out.")
         accepted = known[key]
@@ -174,6 +202,17 @@ def check_sampling(body: Mapping[str, Any], sampled: FixedSampling) -> None:
                 given,
                 f"the policy is sampled with {key} {own:g}, as it is trained. Leave it out, or give {own:g}.",
             )
+
+
+def asked_for(
+    body: Mapping[str, Any], known: Mapping[str, Sequence[Any] | None], keys: Sequence[str]
+) -> dict[str, Json]:
+    """Of these keys those that are given, and ask for something else than what is done anyway."""
+    return {
+        key: body[key]
+        for key in keys
+        if body.get(key) is not None and body[key] not in (known.get(key) or ())
+    }
 
 
 def read_limit(body: Mapping[str, Any], *keys: str) -> int | None:
@@ -289,6 +328,11 @@ def offered_tool(name: Any, description: Any, parameters: Any, param: str) -> To
     )
     said = read_text(description or "", f"{param}.description")
     return Tool(ToolSpec(read_text(name, f"{param}.name"), said, schema), _elsewhere, dict)
+
+
+def beside(written: Verbatim | None, own: Collection[str]) -> dict[str, Json]:
+    """What the policy's server wrote beside a message or a call, but for keys that an API has itself."""
+    return {} if written is None else {key: value for key, value in written.keys.items() if key not in own}
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from turnwise.agents.core import Finish
 from turnwise.agents.gateway.core import (
     Answered,
     Api,
@@ -15,7 +16,9 @@ from turnwise.agents.gateway.core import (
     RefusedError,
     StreamEvent,
     arguments_text,
+    asked_for,
     bad,
+    beside,
     check_keys,
     check_sampling,
     offered_tool,
@@ -49,6 +52,10 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
     "mcp_servers": ([],),
     "context_management": (),
 }
+_WISHES = (
+    "temperature", "top_p", "top_k", "max_tokens", "stop_sequences", "tool_choice", "thinking", "output_config",
+)  # fmt: skip
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _PICTURES = {"image": read_source}
 
 
@@ -58,7 +65,8 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     Raises:
         RefusedError: it is none, or asks for what cannot be done.
     """
-    check_keys(body, _KEYS)
+    handed_on = _WISHES if sampled.hands_on else ()
+    check_keys(body, _KEYS, handed_on)
     check_sampling(body, sampled)
     given = read_list(body.get("messages"), "messages")
     if not given:
@@ -69,12 +77,45 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
         said.extend(_read(one, f"messages[{n}]"))
     tools = () if body.get("tools") is None else _tools(body["tools"])
     limit, stream = read_limit(body, "max_tokens"), read_flag(body, "stream")
-    return ChatRequest(tuple(said), tools, limit, stream, model=read_text(body.get("model") or "", "model"))
+    return ChatRequest(
+        tuple(said),
+        tools,
+        limit,
+        stream,
+        model=read_text(body.get("model") or "", "model"),
+        keys={"thinking": body["thinking"]} if body.get("thinking") else {},
+        wishes=_wishes(asked_for(body, _KEYS, handed_on)),
+    )
+
+
+def _wishes(asked: dict[str, Any]) -> dict[str, Json]:
+    """What is asked for, as chat completions name it."""
+    wishes: dict[str, Json] = {}
+    for key, value in asked.items():
+        match key:
+            case "stop_sequences":
+                wishes["stop"] = value
+            case "tool_choice":
+                given = read_object(value, key)
+                named = {"type": "function", "function": {"name": given.get("name")}}
+                choice = named if given.get("type") == "tool" else _CHOICES.get(given.get("type", ""))
+                if choice is None:
+                    raise unsupported(key, value, f"its type is tool, {', '.join(_CHOICES)}.")
+                wishes |= {} if choice == "auto" else {key: choice}
+                wishes |= {"parallel_tool_calls": False} if given.get("disable_parallel_tool_use") else {}
+            case "output_config":
+                given = read_object(value, key)
+                if {*given} - {"effort"}:
+                    raise unsupported(key, value, "only its effort can be handed on.")
+                wishes |= {"reasoning_effort": given["effort"]} if given else {}
+            case _:
+                wishes[key] = value
+    return wishes
 
 
 def answer(asked: ChatRequest, answered: Answered) -> Json:
     """The ``message`` object."""
-    content: list[Json] = []
+    content = _thoughts(asked, answered)
     if answered.message.content or not answered.message.tool_calls:
         content.append({"type": "text", "text": answered.message.content})
     content += [_call(call, JsonText(arguments_text(call))) for call in answered.message.tool_calls]
@@ -87,12 +128,15 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
     opening = _head(asked, answered) | {"content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message=opening | {"usage": _usage(answered) | {"output_tokens": 0}})
     blocks: list[tuple[Json, str, str, str]] = []
+    thoughts = _thoughts(asked, answered)
     if answered.message.content or not answered.message.tool_calls:
         blocks.append(({"type": "text", "text": ""}, "text_delta", "text", answered.message.content))
     for call in answered.message.tool_calls:
         said = arguments_text(call)
         blocks.append((_call(call, {}), "input_json_delta", "partial_json", said))
-    for n, (block, kind, key, text) in enumerate(blocks):
+    for n, block in enumerate(thoughts):
+        yield from _thought_events(n, block)
+    for n, (block, kind, key, text) in enumerate(blocks, len(thoughts)):
         yield _event("content_block_start", index=n, content_block=block)
         for piece in pieces(text):
             yield _event("content_block_delta", index=n, delta={"type": kind, key: piece})
@@ -100,6 +144,35 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
     ended = {"stop_reason": _reason(answered), "stop_sequence": None}
     yield _event("message_delta", delta=ended, usage={"output_tokens": answered.tokens})
     yield _event("message_stop")
+
+
+def _thoughts(asked: ChatRequest, answered: Answered) -> list[Json]:
+    """What was thought, where that was asked for: the blocks that the server wrote, or one of our own."""
+    if asked.keys.get("thinking", {"type": "disabled"}) == {"type": "disabled"}:
+        return []
+    written = beside(answered.message.extra, ()).get("thinking_blocks")
+    if isinstance(written, list) and all(
+        isinstance(one, dict) and one.get("type") in _KINDS for one in written
+    ):
+        return [*written]
+    thoughts = answered.served.thoughts
+    return [{"type": "thinking", "thinking": thoughts, "signature": answered.id}] if thoughts else []
+
+
+_KINDS = ("thinking", "redacted_thinking")
+
+
+def _thought_events(index: int, block: Json) -> Iterator[StreamEvent]:
+    begun = block | {"thinking": "", "signature": ""} if block["type"] == "thinking" else block
+    yield _event("content_block_start", index=index, content_block=begun)
+    if block["type"] == "thinking":
+        for piece in pieces(str(block.get("thinking", ""))):
+            yield _event(
+                "content_block_delta", index=index, delta={"type": "thinking_delta", "thinking": piece}
+            )
+        signature = {"type": "signature_delta", "signature": str(block.get("signature", ""))}
+        yield _event("content_block_delta", index=index, delta=signature)
+    yield _event("content_block_stop", index=index)
 
 
 def error(refused: RefusedError) -> Json:
@@ -176,6 +249,8 @@ def _assistant(blocks: list[dict[str, Any]], where: str) -> Message:
         if block.get("type") == "tool_use":
             name, told = read_text(block.get("name"), place), read_object(block.get("input"), place)
             calls.append(ToolCall(name, told, read_text(block.get("id"), place)))
+        elif block.get("type") in _KINDS:
+            continue  # the session knows by the reply what was thought before it
         else:
             texts.append(read_parts([block], place, ("text",)).text)
     return Message("assistant", "\n".join(texts), tuple(calls))
@@ -188,6 +263,8 @@ def _call(call: ToolCall, told: Json) -> Json:
 def _reason(answered: Answered) -> str:
     if answered.cut:
         return "max_tokens"
+    if answered.withheld or answered.served.finish is Finish.REFUSAL:
+        return "refusal"
     return "tool_use" if answered.message.tool_calls else "end_turn"
 
 
@@ -196,11 +273,12 @@ def _head(asked: ChatRequest, answered: Answered) -> dict[str, Json]:
 
 
 def _usage(answered: Answered) -> dict[str, Json]:
+    cached = answered.served.usage.cached or 0
     return {
-        "input_tokens": answered.prompt_tokens,
+        "input_tokens": answered.prompt_tokens - cached,
         "output_tokens": answered.tokens,
         "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
+        "cache_read_input_tokens": cached,
     }
 
 

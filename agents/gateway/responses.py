@@ -14,6 +14,7 @@ from turnwise.agents.gateway.core import (
     RefusedError,
     StreamEvent,
     arguments_text,
+    asked_for,
     bad,
     check_keys,
     check_sampling,
@@ -49,6 +50,9 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
     "conversation": (),
     "prompt": (),
 }
+_WISHES = (
+    "temperature", "top_p", "max_output_tokens", "tool_choice", "parallel_tool_calls", "text", "reasoning", "top_k", "stop",
+)  # fmt: skip
 _TEXTS, _PICTURES = ("input_text", "output_text", "refusal"), {"input_image": read_image_url}
 _ROLES = ("system", "developer", "user", "assistant")
 _REPEATED = ("instructions", "metadata", "tools", "user", "previous_response_id")
@@ -62,7 +66,9 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
         RefusedError: it is none, or asks for what cannot be done.
     """
     tools = () if body.get("tools") is None else _tools(body["tools"])
-    check_keys(body, _KEYS if tools else {**_KEYS, "tool_choice": ("auto", "none")})
+    known = _KEYS if tools else {**_KEYS, "tool_choice": ("auto", "none")}
+    handed_on = _WISHES if sampled.hands_on else ()
+    check_keys(body, known, handed_on)
     check_sampling(body, sampled)
     instructions = read_text(body.get("instructions") or "", "instructions")
     said = [Message("system", instructions)] if instructions else []
@@ -81,13 +87,44 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
         model=read_text(body.get("model") or "", "model"),
         follows=read_text(body.get("previous_response_id") or "", "previous_response_id"),
         keys={key: body[key] for key in _REPEATED if body.get(key) is not None},
+        wishes=_wishes(asked_for(body, known, handed_on)),
     )
+
+
+def _wishes(asked: dict[str, Any]) -> dict[str, Json]:
+    """What is asked for, as chat completions name it."""
+    wishes: dict[str, Json] = {}
+    for key, value in asked.items():
+        match key:
+            case "max_output_tokens":
+                wishes["max_completion_tokens"] = value
+            case "tool_choice" if isinstance(value, dict) and value.get("type") == "function":
+                wishes[key] = {"type": "function", "function": {"name": value.get("name")}}
+            case "reasoning":
+                effort = read_object(value, key).get("effort")
+                wishes |= {} if effort is None else {"reasoning_effort": effort}
+            case "text":
+                wishes |= _text_wishes(read_object(value, key))
+            case _:
+                wishes[key] = value
+    return wishes
+
+
+def _text_wishes(text: dict[str, Any]) -> dict[str, Json]:
+    wishes = {} if text.get("verbosity") is None else {"verbosity": text["verbosity"]}
+    form = read_object(text.get("format") or {"type": "text"}, "text.format")
+    if form.get("type") == "json_schema":
+        schema = {key: value for key, value in form.items() if key != "type"}
+        return wishes | {"response_format": {"type": "json_schema", "json_schema": schema}}
+    return wishes | ({} if form.get("type") == "text" else {"response_format": form})
 
 
 def answer(asked: ChatRequest, answered: Answered) -> Json:
     """The ``response`` object."""
-    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
-    done = ended if answered.cut else {"status": "completed"}
+    done: dict[str, Json] = {"status": "completed"}
+    if answered.cut or answered.withheld:
+        why = "max_output_tokens" if answered.cut else "content_filter"
+        done = {"status": "incomplete", "incomplete_details": {"reason": why}}
     return _head(asked, answered) | done | {"output": _output(answered), "usage": _usage(answered)}
 
 
@@ -107,13 +144,24 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
         place = {"item_id": item["id"], "output_index": n}
         if item["type"] == "message":
             yield event("response.output_item.added", output_index=n, item=item | {"content": [], **_BEGUN})
-            part = item["content"][0]
-            place["content_index"] = 0
-            yield event("response.content_part.added", part=part | {"text": ""}, **place)
-            for text in pieces(part["text"]):
-                yield event("response.output_text.delta", delta=text, logprobs=[], **place)
-            yield event("response.output_text.done", text=part["text"], logprobs=[], **place)
-            yield event("response.content_part.done", part=part, **place)
+            for index, part in enumerate(item["content"]):
+                place["content_index"] = index
+                key = "refusal" if part["type"] == "refusal" else "text"
+                name, more = ("refusal", {}) if key == "refusal" else ("output_text", {"logprobs": []})
+                yield event("response.content_part.added", part=part | {key: ""}, **place)
+                for text in pieces(part[key]):
+                    yield event(f"response.{name}.delta", delta=text, **more, **place)
+                yield event(f"response.{name}.done", **{key: part[key]}, **more, **place)
+                yield event("response.content_part.done", part=part, **place)
+        elif item["type"] == "reasoning":
+            yield event("response.output_item.added", output_index=n, item=item | {"summary": []})
+            place["summary_index"] = 0
+            thought = item["summary"][0]
+            yield event("response.reasoning_summary_part.added", part=thought | {"text": ""}, **place)
+            for text in pieces(thought["text"]):
+                yield event("response.reasoning_summary_text.delta", delta=text, **place)
+            yield event("response.reasoning_summary_text.done", text=thought["text"], **place)
+            yield event("response.reasoning_summary_part.done", part=thought, **place)
         else:
             opening = item | {"arguments": "", **_BEGUN}
             yield event("response.output_item.added", output_index=n, item=opening)
@@ -122,7 +170,7 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
             said = {"arguments": item["arguments"], "name": item["name"]}
             yield event("response.function_call_arguments.done", **said, **place)
         yield event("response.output_item.done", output_index=n, item=item)
-    ended = "response.incomplete" if answered.cut else "response.completed"
+    ended = "response.incomplete" if answered.cut or answered.withheld else "response.completed"
     yield event(ended, response=answer(asked, answered))
 
 
@@ -165,6 +213,8 @@ def _read(items: list[Any]) -> list[Message]:
                 text, images = read_parts(item.get("output"), f"{where}.output", _TEXTS, _PICTURES)
                 answers = read_text(item.get("call_id"), where)
                 one = Message("tool", text, tool_call_id=answers, images=images)
+            case "reasoning":
+                continue  # the session knows by the reply what was thought before it
             case kind:
                 raise unsupported(f"{where}.type", kind, "this policy never wrote such an item.")
         if one.role == "assistant" and one.tool_calls and said and said[-1].role == "assistant":
@@ -185,8 +235,18 @@ def _message(item: Mapping[str, Any], where: str) -> Message:
 
 def _output(answered: Answered) -> list[Any]:
     items: list[Any] = []
+    if thoughts := answered.served.thoughts:
+        head = {"id": f"rs_{answered.id}", "type": "reasoning", "encrypted_content": answered.id}
+        items.append(head | {"summary": [{"type": "summary_text", "text": thoughts}]})
     if answered.message.content or not answered.message.tool_calls:
-        part = {"type": "output_text", "text": answered.message.content, "annotations": [], "logprobs": []}
+        part: Json = {
+            "type": "output_text",
+            "text": answered.message.content,
+            "annotations": [],
+            "logprobs": [],
+        }
+        if refusal := answered.served.refusal:
+            part = {"type": "refusal", "refusal": refusal}
         head = {"id": f"msg_{answered.id}", "type": "message", "role": "assistant", "status": "completed"}
         items.append(head | {"content": [part]})
     for n, call in enumerate(answered.message.tool_calls):
@@ -219,9 +279,9 @@ def _usage(answered: Answered) -> Json:
     given, sampled = answered.prompt_tokens, answered.tokens
     return {
         "input_tokens": given,
-        "input_tokens_details": {"cached_tokens": 0},
+        "input_tokens_details": {"cached_tokens": answered.served.usage.cached or 0},
         "output_tokens": sampled,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": answered.served.usage.reasoning or 0},
         "total_tokens": given + sampled,
     }
 

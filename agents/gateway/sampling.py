@@ -6,8 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeGuard
 
-from turnwise.agents.core import PREVIOUS, ROOT, Engine, History, Policy, Reply, Sampling
+from turnwise.agents.core import (
+    PREVIOUS,
+    ROOT,
+    Engine,
+    History,
+    Policy,
+    Reply,
+    Sampling,
+    Served,
+    Usage,
+)
 from turnwise.agents.gateway.core import ChatRequest, FixedSampling, RefusedError
+from turnwise.agents.gateway.refusals import context_full
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
@@ -40,6 +51,17 @@ class TokenPolicy(Protocol):
 def samples_tokens(policy: Policy | TokenPolicy) -> TypeGuard[TokenPolicy]:
     """Whether a policy is a :class:`TokenPolicy`; :func:`isinstance` looks at all of a protocol's names for each request."""
     return all(hasattr(policy, name) for name in ("engine", "renderer", "sampling", "reply"))
+
+
+class WishfulPolicy(Protocol):
+    """A policy that tells its server what an agent asks for (:class:`turnwise.agents.policies.served.policy.OpenAIPolicy`)."""
+
+    async def act(self, history: History, wishes: Mapping[str, Json] | None = None) -> Reply: ...
+
+
+def takes_wishes(policy: Policy | WishfulPolicy) -> TypeGuard[WishfulPolicy]:
+    """Whether a policy is a :class:`WishfulPolicy`."""
+    return getattr(policy, "takes_wishes", False) is True
 
 
 @dataclass(slots=True)
@@ -86,17 +108,17 @@ class SampledNode(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A reply, the tokens of its whole prompt, and whether it goes on with the tokens of the node that was given."""
+    """A reply, what the client is told about it, and whether it goes on with the tokens of the node that was given."""
 
     reply: Reply
-    prompt_tokens: int
+    served: Served
     extends: bool
 
 
 def sampled_by(policy: Policy) -> FixedSampling:
     """How a policy samples, as far as clients must know."""
     if not samples_tokens(policy):
-        return FixedSampling()
+        return FixedSampling(hands_on=takes_wishes(policy))
     return FixedSampling(policy.sampling.temperature, policy.sampling.top_p)
 
 
@@ -127,16 +149,17 @@ async def draw(policy: Policy, call: Call, asked: ChatRequest, prompt: WrittenPr
         RefusedError: the context is full.
     """
     if not samples_tokens(policy):
-        reply = await policy.act(call)
+        reply = await (policy.act(call, asked.wishes) if takes_wishes(policy) else policy.act(call))
         if len(reply.message.content) > LARGEST_REPLY:
             raise ValueError(f"the policy's reply has {len(reply.message.content):,} letters")
-        return Drawn(reply, 0, prompt.extends)
+        return Drawn(reply, reply.served, prompt.extends)
     length = len(prompt.whole)
     reply = await policy.reply(call, prompt.whole, prompt.whole, asked.max_tokens)
     if reply.end is not None:
         raise context_full(length, policy.engine.context_length)
+    served = reply.served._replace(usage=Usage(length, len(reply.action_ids)))
     parent = PREVIOUS if prompt.extends else ROOT
-    return Drawn(reply._replace(prompt_ids=prompt.new, parent=parent), length, prompt.extends)
+    return Drawn(reply._replace(prompt_ids=prompt.new, parent=parent), served, prompt.extends)
 
 
 def check_readable(policy: Policy, asked: ChatRequest) -> None:
@@ -192,12 +215,6 @@ def count(policy: Policy, asked: ChatRequest) -> int:
         words = sum(letters_of(replace(message, images=())) for message in asked.messages)
         return words // 4 + 1 + pictures * PICTURE
     return len(_prompt(policy.renderer, asked, None)[0])
-
-
-def context_full(tokens: int, length: int) -> RefusedError:
-    """What a client is told that has no room left; OpenAI's and Anthropic's programs know the words."""
-    said = f"prompt is too long: {tokens} tokens, and this model's maximum context length is {length} tokens."
-    return RefusedError(400, "context_length_exceeded", said, param="messages")
 
 
 def _prompt(renderer: Renderer, asked: ChatRequest, base: SampledNode | None) -> tuple[tuple[int, ...], bool]:

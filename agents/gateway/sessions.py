@@ -27,22 +27,23 @@ from turnwise.agents.gateway.callers import Callers
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.fingerprints import fingerprints, linked, request_key
 from turnwise.agents.gateway.offloading import SHORT, Offloader
+from turnwise.agents.gateway.refusals import not_answered, of_the_client
+from turnwise.agents.gateway.said_replies import SaidReplies
 from turnwise.agents.gateway.sampling import (
     Call,
     Drawn,
     SampledNode,
     check_readable,
-    context_full,
     count,
     draw,
     letters_of,
+    samples_tokens,
     written_prompt,
 )
 from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Image, Message, Messages
-from turnwise.errors import PictureError
 from turnwise.secrets import redact
 from turnwise.tasks.core import Task
 
@@ -135,6 +136,7 @@ class AgentSession:
         self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
         self._recent: deque[float] = deque()
         self._callers = Callers()
+        self._replies = SaidReplies()
         self._offloader = Offloader()
         self.busy = 0
         self.began = self.touched = time.monotonic()
@@ -285,9 +287,10 @@ class AgentSession:
             self.fault = f"a reply took more than {self.limits.reply_s:g} s"
             raise RefusedError(504, "deadline_exceeded", f"{self.fault}.", retry_s=1.0) from None
         except Exception as error:
-            if isinstance(error, PictureError) and self._shows_own(asked):
-                self.refused(error.cause)
-                raise RefusedError(400, "invalid_image", error.cause, param="messages") from None
+            refused = of_the_client(error, lambda: self._shows_own(asked))
+            if refused is not None:
+                self.refused(refused.message)
+                raise refused from None
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
 
@@ -311,12 +314,17 @@ class AgentSession:
         )
         if number is not None:
             self._callers.answered(number)
+        is_told_words = not samples_tokens(self.policy)
+        if is_told_words:
+            told = await self._offloader.run(size, self._replies.restored, asked.messages)
+            asked = asked._replace(messages=told)
         prompt = await self._offloader.run(size, written_prompt, self.policy, asked, base)
         call = self._call(asked, key, by_turn)
         async with asyncio.timeout(self.limits.reply_s):
             drawn = await draw(self.policy, call, asked, prompt)
         if drawn.reply.end is not None:  # of a policy without tokens
-            raise context_full(drawn.prompt_tokens, 0)
+            self.cut = drawn.reply.end
+            raise not_answered(drawn.reply)
         drawn = drawn._replace(reply=drawn.reply._replace(caller=caller))
         told, letters = await self._offloader.run(size, self._kept_once, asked.messages, chain[1:])
         self._letters += letters
@@ -364,20 +372,15 @@ class AgentSession:
         end = linked(before, message)
         self._nodes[end], self._messages[end] = (own, node), message
         self._callers.note(own, message)
-        tokens = len(reply.action_ids)
-        self._count(replies=1, tokens=tokens, branches=int(not drawn.extends))
+        self._replies.note(message)
+        self._count(replies=1, tokens=reply.tokens, branches=int(not drawn.extends))
         self.cut, self.fault = None, ""
         conversation = (*asked.messages, message)
         has_system = bool(asked.keys.get("instructions"))
         self._told[f"resp_{identity}"] = conversation[has_system:]
         if self.heard is not None:
             self.heard(reply)
-        cut = bool(reply.action_ids) and not self._stopped(reply)
-        return Answered(message, drawn.prompt_tokens, tokens, cut, identity, int(time.time()))
-
-    def _stopped(self, reply: Reply) -> bool:
-        renderer = getattr(self.policy, "renderer", None)
-        return renderer is None or reply.action_ids[-1] in renderer.stop_ids
+        return Answered(message, drawn.served, identity, int(time.time()))
 
     def _count(self, **more: int) -> None:
         now = self.counts._asdict()

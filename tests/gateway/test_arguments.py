@@ -138,14 +138,14 @@ def test_a_key_that_occurs_twice_is_no_call_and_is_told_as_it_was_written(serve)
 @pytest.mark.parametrize(
     ("parse", "form"),
     [
-        (hermes.parse, '<tool_call>\n{{"name" : "f", "arguments":{0}}}\n</tool_call>'),
-        (llama.parse, '{{"name": "f", "parameters": {0}}}'),
-        (llama.parse, '{{"name": "f", "arguments": {0} }}; {{"name": "f", "parameters": {{}}}}'),
+        (hermes.read, '<tool_call>\n{{"name" : "f", "arguments":{0}}}\n</tool_call>'),
+        (llama.read, '{{"name": "f", "parameters": {0}}}'),
+        (llama.read, '{{"name": "f", "arguments": {0} }}; {{"name": "f", "parameters": {{}}}}'),
         (
-            mistral.parse,
+            mistral.read,
             '[TOOL_CALLS] [ {{"name": "f", "arguments": {0}, "id": "a1b2c3d4e"}} , {{"name": "f"}} ]',
         ),
-        (mistral.parse, "[TOOL_CALLS]f[ARGS]{0}[TOOL_CALLS]g[ARGS]{{}}"),
+        (mistral.read, "[TOOL_CALLS]f[ARGS]{0}[TOOL_CALLS]g[ARGS]{{}}"),
     ],
 )
 def test_dialects_of_json_keep_the_text_of_arguments(parse, form, written):
