@@ -20,7 +20,7 @@ from chat_server import refused, said
 from chat_server import serve as serve_model
 
 import turnwise
-from turnwise.agents.core import History, Outcome
+from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, after
 from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.served.policy import OpenAIPolicy
@@ -92,7 +92,7 @@ def test_a_policy_that_sees_gets_the_picture_and_two_that_differ_share_no_branch
     assert seen[1] == [("user", "what is it?", [BEGINNING + b"blue"])]
     assert [role for role, _, _ in seen[2]] == ["user", "assistant", "user"]
     parents = [turn.reply.parent for turn in one.end().trajectory.turns]
-    assert parents == [None, -1, 0, -1, -1]
+    assert parents == [PREVIOUS, ROOT, after(0), ROOT, ROOT]
 
 
 @APIS
@@ -202,7 +202,7 @@ body = json.dumps({"messages": talk}).encode()
 try:
     urlopen(Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)).read()
 except HTTPError as error:
-    sys.exit(error.code // 100)
+    sys.exit(error.code // 100 - 4)
 """
 
 

@@ -113,7 +113,7 @@ def test_what_is_asked_for_by_each_api_is_what_the_server_is_asked_for_and_nothi
             tool = {"name": "add", "description": "", "input_schema": SCHEMA}
             thinking = {"type": "enabled", "budget_tokens": 1024}
             await claude.messages.create(
-                model="m", max_tokens=2000, messages=HI, tools=[tool], stop_sequences=["x"], temperature=1, top_k=5,
+                model="m", max_tokens=2000, messages=HI, tools=[tool], stop_sequences=["x"], extra_body={"temperature": 1, "top_k": 5},
                 tool_choice={"type": "any", "disable_parallel_tool_use": True}, thinking=thinking,
             )  # fmt: skip
             told = {
@@ -195,10 +195,13 @@ def test_a_cut_reply_says_so_and_usage_and_thoughts_are_told_in_every_api():
                 5,
             )
             async with chat.responses.stream(model="m", input="hi") as events:
-                kinds = [event.type async for event in events]
-                final = await events.get_final_response()
-            assert {"response.reasoning_summary_text.delta", "response.incomplete"} <= {*kinds}
-            assert final.output == response.output
+                heard = [event async for event in events]
+            assert {"response.reasoning_summary_text.delta", "response.incomplete"} <= {
+                one.type for one in heard
+            }
+            assert [one.to_dict() for one in heard[-1].response.output] == [
+                one.to_dict() for one in response.output
+            ]
             quiet = await claude.messages.create(model="m", max_tokens=9, messages=HI)
             assert [block.type for block in quiet.content] == ["text"]
             asked = {
@@ -215,7 +218,8 @@ def test_a_cut_reply_says_so_and_usage_and_thoughts_are_told_in_every_api():
                 aloud.usage.output_tokens,
             ) == (7, 4, 7)
             async with claude.messages.stream(**asked) as stream:
-                assert (await stream.get_final_message()).content == aloud.content
+                streamed = (await stream.get_final_message()).content
+            assert (streamed[0], streamed[1].text) == (aloud.content[0], "I thi")
             assert session.counts.tokens == 7 * session.counts.replies
 
     asyncio.run(run())
