@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from turnwise.agents.core import Finish, Reply
 from turnwise.agents.gateway.core import RefusedError
@@ -29,22 +30,30 @@ def not_answered(reply: Reply) -> RefusedError:
     return RefusedError(400, "context_length_exceeded", redact(said), param="messages")
 
 
-def of_the_client(error: Exception, own_pictures: Callable[[], bool]) -> RefusedError | None:
+class Pictures(NamedTuple):
+    """How many pictures a conversation has, and how many of them the environment did not show."""
+
+    all: int
+    own: int
+
+
+def of_the_client(error: Exception, pictures: Callable[[], Pictures]) -> RefusedError | None:
     """The refusal of what the policy's server does not take of a request; None: the client is not to blame for the error.
 
     Were it an infrastructure failure, an agent could leave an episode out of the score by a request that no server takes.
 
     Args:
         error: of the policy.
-        own_pictures: whether there are pictures in the conversation that are not the environment's.
+        pictures: in the conversation; whoever passes on the environment's alone is not to blame for what a server makes of them.
     """
     if not isinstance(error, EngineError):
         return None
     said, blame = redact(error.cause), getattr(error.__cause__, "blame", None)
     if isinstance(error, PictureError):
-        return RefusedError(400, "invalid_image", said, param="messages") if own_pictures() else None
+        return RefusedError(400, "invalid_image", said, param="messages") if pictures().own else None
     if isinstance(error, WishRefusedError):
         return RefusedError(400, "unsupported_parameter", said, param=error.parameter)
-    if isinstance(blame, Blame) and blame.cause in _OF_THE_REQUEST:
-        return RefusedError(400, "invalid_request", said)
-    return None
+    if not isinstance(blame, Blame) or blame.cause not in _OF_THE_REQUEST:
+        return None
+    seen = pictures()
+    return None if seen.all and not seen.own else RefusedError(400, "invalid_request", said)

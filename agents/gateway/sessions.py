@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 from turnwise.agents.core import PREVIOUS, ROOT, History, Policy, Reply, TurnPlace, after
 from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
+from turnwise.agents.execution.calls import reply_within
 from turnwise.agents.gateway.callers import Callers
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.fingerprints import fingerprints, linked, request_key
 from turnwise.agents.gateway.offloading import SHORT, Offloader
-from turnwise.agents.gateway.refusals import not_answered, of_the_client
+from turnwise.agents.gateway.refusals import Pictures, not_answered, of_the_client
 from turnwise.agents.gateway.said_replies import SaidReplies
 from turnwise.agents.gateway.sampling import (
     Call,
@@ -287,17 +288,16 @@ class AgentSession:
             self.fault = f"a reply took more than {self.limits.reply_s:g} s"
             raise RefusedError(504, "deadline_exceeded", f"{self.fault}.", retry_s=1.0) from None
         except Exception as error:
-            refused = of_the_client(error, lambda: self._shows_own(asked))
+            refused = of_the_client(error, lambda: self._pictures(asked))
             if refused is not None:
                 self.refused(refused.message)
                 raise refused from None
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
 
-    def _shows_own(self, asked: ChatRequest) -> bool:
-        """Whether a conversation has pictures that are not the environment's."""
-        messages = self.conversation(asked).messages
-        return any(image not in self.shown for message in messages for image in message.images)
+    def _pictures(self, asked: ChatRequest) -> Pictures:
+        images = [image for message in self.conversation(asked).messages for image in message.images]
+        return Pictures(len(images), sum(image not in self.shown for image in images))
 
     async def _draw(self, asked: ChatRequest, key: str, by_turn: bool, size: int) -> Answered:
         size += self._letters if asked.follows else 0
@@ -320,7 +320,7 @@ class AgentSession:
             asked = asked._replace(messages=told)
         prompt = await self._offloader.run(size, written_prompt, self.policy, asked, base)
         call = self._call(asked, key, by_turn)
-        async with asyncio.timeout(self.limits.reply_s):
+        async with reply_within(self.limits.reply_s):
             drawn = await draw(self.policy, call, asked, prompt)
         if drawn.reply.end is not None:  # of a policy without tokens
             self.cut = drawn.reply.end

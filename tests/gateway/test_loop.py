@@ -48,7 +48,7 @@ def test_each_message_and_call_counts_a_token_before_any_are_counted(renderer, m
     "more",
     [
         {"messages": [{"role": "user", "content": ""}] * 30_000},
-        {"messages": [*HI, {"role": "assistant", "tool_calls": [CALL] * 15_000}, *HI]},
+        {"messages": [*HI, {"role": "assistant", "tool_calls": [CALL] * 40_000}, *HI]},
         {"messages": HI, "tools": [TOOL] * 10_000},
         {"messages": HI, "metadata": {str(n): n for n in range(MANY)}},
     ],
