@@ -20,7 +20,7 @@ from chat_server import refused, said
 from chat_server import serve as serve_model
 
 import turnwise
-from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome
+from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, after
 from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.served.policy import OpenAIPolicy
