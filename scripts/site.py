@@ -17,6 +17,15 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
 _OUTSIDE = re.compile(r"(!?\[[^\]]*\]\()((?:\.\./)+[^)\s#]*)((?:#[^)\s]*)?\))")
+_CONSOLE = re.compile(r"(^```(?:console)?\n)((?=[^`]*^[$] ).*?)(^```$)", re.MULTILINE | re.DOTALL)
+_RANKED = (
+    ("reference/modules", 0.2),
+    ("lab-notes", 0.2),
+    ("audit", 0.3),
+    ("papers", 0.5),
+    ("references", 0.3),
+)
+"""Beginnings of pages that name everything and explain little, and how they weigh in the search."""
 _FIGURE = re.compile(r"<!-- figure:.*?-->")
 MODULES = (
     "turnwise.tools.core", "turnwise.envs.acting", "turnwise.envs.live", "turnwise.registry", "turnwise.requirements",
@@ -52,8 +61,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Links that lead out of docs/ lead to the repository."""
-    return _FIGURE.sub("", outside_links(markdown, page.file.src_uri, str(config.repo_url)))
+    """Links that lead out of docs/ lead to the repository; commands are copied without their prompts; long records rank last."""
+    text = _FIGURE.sub("", outside_links(markdown, page.file.src_uri, str(config.repo_url)))
+    boost = next((boost for start, boost in _RANKED if page.file.src_uri.startswith(start)), None)
+    if boost is not None:
+        page.meta.setdefault("search", {})["boost"] = boost
+    return without_prompts(text)
+
+
+def without_prompts(markdown: str) -> str:
+    """Blocks of commands as they are typed, so that what is copied can be pasted."""
+    return _CONSOLE.sub(
+        lambda block: f"{block[1]}{re.sub(r'^[$] ', '', block[2], flags=re.MULTILINE)}{block[3]}", markdown
+    )
 
 
 def outside_links(markdown: str, page: str, repository: str) -> str:

@@ -805,7 +805,7 @@ def page() -> str:
     rows = [f"| {_cell(mistake.what)} | `{mistake.verb}` | {_cell(mistake.told)} |" for mistake in MISTAKES]
     return "\n".join(
         (
-            "# Mistakes in environments, and what they are told",
+            "# Mistakes in environments, and the messages for them",
             "",
             "Written by `python tests/contract/mistakes.py`; `tests/contract/test_mistakes.py` makes every mistake in the",
             "environment of that file and compares the message. LINE is the `file.py:LINE` of the author's own code, FILE the",

@@ -36,6 +36,10 @@ FORMS: Mapping[str, Form] = {
     ),
     "replay": Form("whether every byte was the same, and the first differences", ("ok",)),
     "repair": Form("what was cut out of which file", ("dry_run", "files")),
+    "chats": Form(
+        "how many chats were written where, and how many episodes were left out",
+        ("out", "written", "unwanted", "programs"),
+    ),
     "compare": Form("each measure with its differences, intervals and tests", ("written",)),
     "train": Form(
         "where the run is, what came of it, and its evaluations on the test split before and after",

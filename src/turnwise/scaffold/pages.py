@@ -143,7 +143,7 @@ def page(kind: str) -> str:
         for name, test in requirements(kind).items()
     )
     more = f"\n\n{text.more}" if text.more else ""
-    return f"""# A {kind} of your own
+    return f"""# {"An" if kind[0] in "aeiou" else "A"} {kind} of your own
 
 This page is written by `python -m turnwise.scaffold.pages`; a test keeps it up to date and runs its example.
 
