@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gymnasium import spaces
+from gymnasium.wrappers.utils import create_zero_array
 
 from turnwise.envs.messages import Message, Messages
 
@@ -49,3 +50,14 @@ class MessagesSpace(spaces.Space[Messages]):
 
     def __repr__(self) -> str:
         return "MessagesSpace()"
+
+
+@create_zero_array.register(MessagesSpace)
+def _nothing_said(space: MessagesSpace) -> Messages:
+    """What wrappers that stack or delay observations begin with."""
+    return Messages()
+
+
+@create_zero_array.register(MessageSpace)
+def _nothing_done(space: MessageSpace) -> Message:
+    return Message("assistant", "")

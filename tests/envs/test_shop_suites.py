@@ -8,11 +8,13 @@ import warnings
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import DelayObservation, FrameStackObservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.envs.bench.memory import bench_env
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Messages
 from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
 from turnwise.envs.shop.env import ShopEnv
 from turnwise.errors import EnvError
@@ -235,3 +237,14 @@ def test_bench_measures():
     figures = bench_env("turnwise/Shop-v0", repeats=2, tasks=5)
     assert set(figures) >= {"gold_steps_1000_products", "memory_1000_100000_products", "fork_1000_products"}
     assert all(figure.value > 0 and figure.spread >= 0 for figure in figures.values())
+
+
+def test_wrappers_that_stack_or_delay_observations_begin_with_nothing_said():
+    stacked = FrameStackObservation(gymnasium.make("turnwise/Calc-v0"), 2, padding_type="zero")
+    first, _ = stacked.reset(seed=0)
+    assert [len(frame) > 0 for frame in first] == [False, True]
+    assert [len(frame) > 0 for frame in stacked.step("1")[0]] == [True, True]
+    delayed = DelayObservation(gymnasium.make("turnwise/Calc-v0"), 1)
+    begin, _ = delayed.reset(seed=0)
+    assert begin == Messages()
+    assert delayed.step("1")[0] == first[1]

@@ -66,7 +66,7 @@ def eval_(
     For example: `turnwise eval shop/easy --policy openai:MODEL@http://localhost:8000/v1 --episodes 200 --out runs/eval`.
 
     Args:
-        suite: Its name; `turnwise list suites` shows all.
+        suite: Its name, or an environment's id or file; `turnwise list suites` shows all.
         policy: Who plays; `turnwise list policy` shows the forms.
         episodes: How many in all.
         k: How often each task is played.
