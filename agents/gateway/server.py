@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hmac
+import logging
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from turnwise.agents.gateway.actions import World, carry_out
 from turnwise.agents.gateway.bodies import Bodies, JsonBody
@@ -42,6 +44,7 @@ APIS = (CHAT, RESPONSES, MESSAGES)
 WAITING_S = 3.0
 """How often a stream says that it is alive."""
 _BATCH = 1 << 16
+_http = logging.getLogger(f"{__name__}.http")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -83,7 +86,8 @@ class GatewayServer:
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, *, socket: str = "") -> None:
         """Listen at a port (0: any that is free) and, with ``socket``, at a Unix socket of this path."""
-        self._runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=1.0)
+        _http.addFilter(_is_ours)
+        self._runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=1.0, logger=_http)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port)
         await site.start()
@@ -235,6 +239,12 @@ class GatewayServer:
             )
         except RefusedError as refused:
             return refusal(refused, {"error": refused.message})
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether what the HTTP server logs is no mistake of a client, which is answered and nobody else's affair."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
 
 
 def given_key(request: web.Request) -> str:
