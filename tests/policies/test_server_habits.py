@@ -445,3 +445,78 @@ def test_options_that_cannot_be_meant_are_refused(options, message):
 def test_a_price_that_is_none_is_refused():
     with pytest.raises(TurnwiseError, match="PROMPT/COMPLETION"):
         made_of_target("m@http://host/v1", PolicyOptions(price="cheap"))
+
+
+# --- strangers -----------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(
+    ["content", "text", "type", "thinking", "reasoning_content", "tool_calls", "function", "name", "arguments", "id", "refusal",
+     "<think>", "<tool_call>{", "length", "error", "choices", "message", "usage", "total_tokens", "\ud800", "null", "{}\"\"", ""]
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 10**20) | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=5),
+    max_leaves=12,
+)
+MESSAGES = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("content", "tool_calls", "function_call", "refusal", "reasoning_content", "reasoning", "x"), JSON)
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(MESSAGES, JSON, JSON, JSON)
+def test_whatever_a_server_answers_is_read_or_refused(message, finish, usage, error):
+    choice = {"message": message, "finish_reason": finish, "error": error}
+    body = json.dumps({"choices": [choice], "usage": usage}).encode()
+    try:
+        answer = read_answer(body, AnswerForm(ORIGIN, most=100))
+    except ServerRefusal:
+        return
+    json.dumps(answer.message.to_json()).encode()
+    json.dumps(conversation([answer.message], MessageForm(ORIGIN)))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        lambda n: {"content": "<think>" * (n // 7)},
+        lambda n: {"content": [{"type": "thinking", "thinking": "x"}] * (n // 50)},
+        lambda n: {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": '{"a":"' + "\\u0041" * (n // 6)}}]},
+        lambda n: {"content": "", "x": ["{"] * (n // 6)},
+    ],
+)  # fmt: skip
+def test_answers_are_read_in_time_that_grows_with_their_length(message):
+    def seconds(n):
+        body = json.dumps({"choices": [{"message": message(n)}]}).encode()
+        started = time.process_time()
+        read_answer(body, AnswerForm(ORIGIN))
+        return time.process_time() - started
+
+    seconds(1000)
+    small, large = min(seconds(100_000) for _ in range(3)), min(seconds(800_000) for _ in range(2))
+    assert large < 24 * small + 0.05
+
+
+def test_messages_take_the_forms_that_some_servers_want():
+    calls = (ToolCall("look", {"place": "a"}, "call_1"), ToolCall("look", {"place": "b"}, "call_2"))
+    talk = [
+        Message("system", "Rules."),
+        Message("user", "Go."),
+        Message("assistant", "", calls),
+        Message("tool", "A.", tool_call_id="call_1"),
+        Message("tool", "B.", tool_call_id="call_2"),
+        Message("user", "And?"),
+    ]
+    single = conversation(talk, MessageForm(single_calls=True))
+    assert [(one["role"], len(one.get("tool_calls", ()))) for one in single[2:6]] == [
+        ("assistant", 1), ("tool", 0), ("assistant", 1), ("tool", 0),
+    ]  # fmt: skip
+    joined = conversation(talk, MessageForm(joined=True))
+    assert [one["role"] for one in joined] == ["system", "user", "assistant", "tool", "tool"]
+    assert joined[-1]["content"] == "B.\n\nAnd?"
+    alone = conversation(talk, MessageForm(no_system=True))
+    assert (alone[0]["role"], alone[0]["content"]) == ("user", "Rules.\n\nGo.")
+    short = conversation(talk, MessageForm(short_ids=True))
+    ids = [call["id"] for call in short[2]["tool_calls"]]
+    assert ids == [one["tool_call_id"] for one in short[3:5]]
+    assert all(len(one) == 9 and one.isalnum() for one in ids)
