@@ -111,6 +111,7 @@ def requests_for(
     Raises:
         TurnwiseError: at once, where nothing could be played.
     """
+    episodes, k, seed = int(episodes), int(k), int(seed)  # numpy's are no JSON
     if episodes < 1 or k < 1:
         raise TurnwiseError(f"{episodes} episodes with k={k} cannot be played.", "Both must be at least 1.")
     if k > episodes:

@@ -15,6 +15,7 @@ import pytest
 
 import turnwise
 from turnwise.errors import TurnwiseError
+from turnwise.scaffold import scaffold
 
 
 def test_the_list_is_sorted_and_complete():
@@ -195,3 +196,16 @@ def test_a_suite_of_a_package_that_is_not_installed_keeps_the_hint_beside_a_near
     with pytest.raises(TurnwiseError) as told:
         turnwise.get_suite("shop/eazy")
     assert "pip install" not in str(told.value)
+
+
+def test_a_new_environment_does_not_take_the_name_of_a_suite_that_there_is(tmp_path):
+    with pytest.raises(TurnwiseError, match="There is a suite 'shop/easy' already"):
+        scaffold("shop", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_policy_of_a_file_is_missed_in_that_file(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("def act(history):\n    return 'x'\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TurnwiseError, match=r"no policy in mine\.py called 'acts'"):
+        turnwise.make_policy("mine.py:acts")

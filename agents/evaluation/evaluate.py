@@ -240,6 +240,7 @@ async def evaluate_async(
             ``evaluation``.
     """
     check_max_failed(max_failed)
+    k, seed = int(k), int(seed)  # numpy's are no JSON
     spending = Spending(SpendingLimit(max_cost, max_total_tokens))
     spending.limit.check()
     suite = get_suite(suite) if isinstance(suite, str) else suite
@@ -325,7 +326,7 @@ def summarize(
     success = proportion([episode.success for episode in counting], tasks)
     scores = [episode.score for episode in counting]
     # Scores that are the successes are the same figure, and have its interval.
-    same = scores == [float(episode.success) for episode in counting]
+    same = len(set(tasks)) > 1 and scores == [float(episode.success) for episode in counting]
     score = success if same else score_mean(scores, tasks)
     results: dict[str, list[float]] = defaultdict(list)
     for episode in counting:

@@ -96,7 +96,8 @@ def load_policy(target: str) -> Policy:
     """
     module, name = _module_and_name(target)
     if not hasattr(module, name):
-        raise NotFoundError(f"policy in {module.__name__} called", name, _own(module))
+        where = Path(module.__file__).name if getattr(module, "__file__", None) else module.__name__
+        raise NotFoundError(f"policy in {where} called", name, _own(module))
     found = getattr(module, name)
     if isinstance(found, type):
         try:
@@ -157,4 +158,4 @@ def _reply(said: object, name: str, act: object) -> Reply:
 
 
 def _shown(value: object) -> str:
-    return f"{value!r:.60}" if value is None else f"{value!r:.60}, a {type(value).__name__},"
+    return f"{value!r:.60}" if value is None else f"{value!r:.60} (a {type(value).__name__})"

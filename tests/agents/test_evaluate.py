@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -308,3 +309,16 @@ def test_a_notebook_has_no_standard_error_with_a_descriptor():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "1.0\n", done.stderr
+
+
+def test_numbers_of_numpy_are_numbers(suite, tmp_path):
+    found = evaluate(
+        suite,
+        scripted("gold"),
+        episodes=np.int64(4),
+        k=np.int64(2),
+        seed=np.int64(3),
+        log=tmp_path / "e.jsonl.zst",
+    )
+    assert json.loads(json.dumps(found.to_json()))["seed"] == 3
+    assert (found.episodes, found.k) == (4, 2)

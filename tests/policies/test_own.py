@@ -75,7 +75,7 @@ def test_functions_that_wait_play_side_by_side():
     [
         (NoPolicy(), "NoPolicy is no policy: it has no name, version, close"),
         (Agent, "Agent is a class and no policy"),
-        ([1, 2], "[1, 2], a list, is no policy"),
+        ([1, 2], "[1, 2] (a list) is no policy"),
         (None, "None is no policy"),
         ("scripted:gould", "There is no script 'gould'"),
     ],
@@ -95,6 +95,7 @@ def test_what_a_function_must_not_return_is_named_with_its_line(returned):
     with pytest.raises(TurnwiseError, match="None of the 2 episodes") as caught:
         evaluate("shop/easy", mine, episodes=2)
     assert "mine returned" in str(caught.value)
+    assert ",." not in str(caught.value)
     assert "test_own.py:" in str(caught.value)
 
 

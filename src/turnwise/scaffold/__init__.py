@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from turnwise.envs.registry import suites
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.kinds import KINDS
 
@@ -52,6 +53,11 @@ def scaffold(name: str, where: Path) -> list[Path]:
         TurnwiseError: the name is no name, or the folder exists already.
     """
     made = names(name)
+    if made.suite in {suite.name for suite in suites()}:
+        raise TurnwiseError(
+            f"There is a suite {made.suite!r} already, which this package's would be called too.",
+            f"Choose another name: my-{made.suite.partition('/')[0]}.",
+        )
     about = {"about": f"The environment {made.env} for Turnwise", "entry": f"{made.package}:register_all"}
     sources = {
         "pyproject.toml.j2": "pyproject.toml",
