@@ -24,6 +24,7 @@ from turnwise.agents.evaluation.failures import (
     is_bounded,
 )
 from turnwise.agents.evaluation.passing import TaskRuns, pass_rates
+from turnwise.agents.evaluation.programs import NO_PROGRAMS, ProgramFigures, program_figures
 from turnwise.agents.evaluation.replies import NO_REPLIES, ReplyFigures, headline, reply_figures
 from turnwise.agents.evaluation.spending import Spending, SpendingLimit
 from turnwise.agents.evaluation.statistics import Interval, proportion, score_mean
@@ -68,6 +69,7 @@ class Evaluation:
         causes: why episodes do not count, most frequent first: message, the author's place, how many.
         said: what is said about the replies: how many were cut or refused, and what all of them took.
         notes: what a policy's server was not sent although it was asked for, and the like.
+        programs: how agents' programs ended, and what they were refused.
         stopped: why it stopped before all episodes were played; "" if it did not.
     """
 
@@ -92,6 +94,7 @@ class Evaluation:
     causes: tuple[Cause, ...] = ()
     said: ReplyFigures = NO_REPLIES
     notes: tuple[str, ...] = ()
+    programs: ProgramFigures = NO_PROGRAMS
     stopped: str = ""
     pass_tasks: int = 0
     pass_at_k_interval: Interval | None = None
@@ -160,7 +163,7 @@ class Evaluation:
             "said": self.said._asdict() | {"usage": self.said.usage._asdict()},
             "headline": self.headline,
         }
-        data["notes"] = list(self.notes)
+        data |= {"notes": list(self.notes), "programs": self.programs._asdict()}
         return data | ({"results": {task: list(r) for task, r in self.results.items()}} if results else {})
 
     @classmethod
@@ -174,6 +177,7 @@ class Evaluation:
         fields["results"] = {task: tuple(runs) for task, runs in data.get("results", {}).items()}
         fields["causes"] = tuple(Cause(**cause) for cause in data.get("causes", ()))
         fields["notes"] = tuple(data.get("notes", ()))
+        fields["programs"] = ProgramFigures(**data.get("programs", {}))
         if told := data.get("said"):
             fields["said"] = ReplyFigures(told["replies"], told["causes"], Usage(**told["usage"]))
         return cls(**fields)
@@ -316,7 +320,7 @@ def summarize(
     """Compute an evaluation from episodes, freshly played or read from a log.
 
     Raises:
-        TurnwiseError: no episode counts.
+        TurnwiseError: no episode counts, or all are of programs that did nothing.
     """
     counting = [episode for episode in episodes if episode.outcome.counts]
     outcomes = Counter(episode.outcome.value for episode in episodes)
@@ -361,6 +365,7 @@ def summarize(
         causes=causes(episodes),
         said=reply_figures(episodes),
         notes=notes,
+        programs=program_figures(episodes),
         stopped=stopped,
     )
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from turnwise.agents.evaluation.comparison import SuccessDifference, paired_difference
 from turnwise.agents.evaluation.evaluate import Evaluation
+from turnwise.agents.evaluation.programs import program_lines
 from turnwise.agents.evaluation.replies import cause_lines
 from turnwise.agents.evaluation.statistics import Interval
 
@@ -87,7 +88,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     runs = f"{evaluation.tasks} tasks" + (f" × {evaluation.k} runs" if evaluation.k > 1 else "")
     played = Text(f"{evaluation.episodes} episodes ({runs}), {evaluation.seconds:.1f} s")
     table.caption = Text("\n").join([played, *_failures(evaluation)])
-    if evaluation.excluded or evaluation.said.causes or evaluation.notes or evaluation.stopped:
+    if len(_failures(evaluation)):
         table.caption_justify = "left"
         table.caption_style = "none"
     return table
@@ -111,6 +112,7 @@ def _failures(evaluation: Evaluation) -> list[Text]:
         said.append(Text(_BIASED))
     lines = [evaluation.headline] if evaluation.headline else cause_lines(evaluation.said)
     said += [Text(line, style="red") for line in lines]
+    said += [Text(line, style="yellow") for line in program_lines(evaluation.programs)]
     said += [Text(note, style="yellow") for note in evaluation.notes]
     return [*said, Text(f"Stopped: {evaluation.stopped}", style="yellow")] if evaluation.stopped else said
 

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, Policy, Reply, after
+from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, Policy, Reply, Served, after
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.actions import ActResult, offered
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -145,7 +145,8 @@ class ProgramEpisode:
             case _Ended():
                 if event.fault is not None:
                     raise event.fault
-                return Reply(Message("assistant", ""), end=event.end)
+                served = self.session.cut_said if event.end is self.session.cut else Served()
+                return Reply(Message("assistant", ""), end=event.end, served=served)
 
     def over(self, end: EndReason | None) -> list[Reply]:
         """The episode is over: whoever waits is told; the replies that are not yet among its turns."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import PREVIOUS, ROOT, History, Policy, Reply, TurnPlace, after
+from turnwise.agents.core import PREVIOUS, ROOT, Finish, History, Policy, Reply, Served, TurnPlace, after
 from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.execution.calls import reply_within
 from turnwise.agents.gateway.callers import Callers
@@ -100,6 +100,7 @@ class AgentSession:
     Attributes:
         counts: replies, tokens, requests that were answered again, rows of tokens, refusals.
         cut: why the last request could not be answered, where that ends an episode: the context or a budget is full.
+        cut_said: what the policy's server said of it.
         busy: requests that are being answered.
         shown: the environment's own pictures: who passes them on is not to blame for them.
         began, touched: when it began, and when somebody last asked something.
@@ -129,6 +130,7 @@ class AgentSession:
         self.counts = Counts()
         self.shown = set[Image]()
         self.cut: EndReason | None = None
+        self.cut_said = Served()
         self.fault = self.refused_last = ""
         self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
         self._answers: dict[str, asyncio.Task[Answered]] = {}  # that are sampled, or were
@@ -262,7 +264,7 @@ class AgentSession:
         self._recent.append(now)
 
     def _spent(self, reason: EndReason, most: float, what: str) -> RefusedError:
-        self.cut = reason
+        self.cut, self.cut_said = reason, Served()
         return self._refusal(403, "budget_spent", f"The session has used its {most:g} {what}.")
 
     def _refusal(self, status: int, code: str, why: str, *, retry_s: float | None = None) -> RefusedError:
@@ -281,7 +283,7 @@ class AgentSession:
                 return await self._draw(asked, key, by_turn, size)
         except RefusedError as refused:
             if refused.code == "context_length_exceeded":
-                self.cut = EndReason.TOKEN_LIMIT
+                self.cut, self.cut_said = EndReason.TOKEN_LIMIT, Served(Finish.CONTEXT)
             self.refused(refused.message)
             raise
         except TimeoutError:
@@ -323,7 +325,7 @@ class AgentSession:
         async with reply_within(self.limits.reply_s):
             drawn = await draw(self.policy, call, asked, prompt)
         if drawn.reply.end is not None:  # of a policy without tokens
-            self.cut = drawn.reply.end
+            self.cut, self.cut_said = drawn.reply.end, drawn.reply.served
             raise not_answered(drawn.reply)
         drawn = drawn._replace(reply=drawn.reply._replace(caller=caller))
         told, letters = await self._offloader.run(size, self._kept_once, asked.messages, chain[1:])
@@ -374,7 +376,7 @@ class AgentSession:
         self._callers.note(own, message)
         self._replies.note(message)
         self._count(replies=1, tokens=reply.tokens, branches=int(not drawn.extends))
-        self.cut, self.fault = None, ""
+        self.cut, self.cut_said, self.fault = None, Served(), ""
         conversation = (*asked.messages, message)
         has_system = bool(asked.keys.get("instructions"))
         self._told[f"resp_{identity}"] = conversation[has_system:]

@@ -114,6 +114,11 @@ class ProgramPolicy:
         """The model's engine, at whose load is looked before episodes begin."""
         return getattr(self.model, "engine", None)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the model's server was not sent although it was asked for, and the like."""
+        return tuple(getattr(self.model, "notes", ()))
+
     async def act(self, history: History) -> Reply:
         if history.memory is None:
             history.memory = await self._start(history)

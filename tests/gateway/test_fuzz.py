@@ -91,7 +91,10 @@ def changed(value: Any, rng: Random) -> Any:
     """The value with something else at some places."""
     value = json.loads(json.dumps(value))
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
-        *path, last = rng.choice([one for one in places(value) if one] or [("x",)])
+        found = [one for one in places(value) if one]
+        if not found:
+            break
+        *path, last = rng.choice(found)
         inner = value
         for key in path:
             inner = inner[key]

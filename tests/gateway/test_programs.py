@@ -13,6 +13,9 @@ from gateway_kit import AnsweringEngine
 import turnwise
 from turnwise.agents.core import PREVIOUS, Outcome, Sampling, after
 from turnwise.agents.core import ROOT as NEW
+from turnwise.agents.evaluation.evaluate import Evaluation
+from turnwise.agents.evaluation.programs import ProgramFigures
+from turnwise.agents.evaluation.summary import evaluation_table
 from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.policies import command
 from turnwise.agents.policies.command import ProgramPolicy, read_program
@@ -149,6 +152,32 @@ def test_a_program_that_was_given_nothing_is_told_with_its_last_words_and_what_w
     assert (episode.metrics["exit_code"], episode.metrics["requests_refused"]) == (1, 1)
     with pytest.raises(TurnwiseError, match=r"None of the 3 (.|\n)*no_such_module"):
         turnwise.evaluate(SUITE, ProgramPolicy(model, program("import no_such_module")), episodes=3)
+
+
+def test_exit_codes_and_refused_requests_are_counted_and_programs_that_do_nothing_are_no_zero(model):
+    text = """
+from urllib.error import HTTPError
+chat({'role': 'user', 'content': 'x'})
+try: chat({'role': 'user', 'content': 'x'}, stop=['x'])
+except HTTPError: sys.exit(127)
+"""
+    done = turnwise.evaluate(SUITE, ProgramPolicy(model, program(text)), episodes=2)
+    assert (done.success, done.programs) == (0.0, ProgramFigures(2, failed=2, refused=2, refusing=2))
+    assert Evaluation.from_json(json.loads(json.dumps(done.to_json()))).programs == done.programs
+    assert "exit code than 0: 2 of 2\nrequests that were refused: 2" in str(evaluation_table(done).caption)
+    with pytest.raises(TurnwiseError, match="None of the 2 programs was given a reply or acted"):
+        turnwise.evaluate(SUITE, ProgramPolicy(model, program("")), episodes=2)
+
+
+def test_a_program_whose_context_is_full_ends_at_that_limit_by_that_name(model):
+    model.engine.context_length = 100
+    text = "talk = [{'role': 'user', 'content': 'hi'}]\nwhile True: talk += [chat(*talk), {'role': 'user', 'content': 'x' * 40}]"
+    (episode,) = played(model, program(text))
+    assert (episode.outcome, episode.end, episode.cause) == (
+        Outcome.LIMIT,
+        EndReason.TOKEN_LIMIT,
+        "context_full",
+    )
 
 
 @pytest.mark.parametrize("text", ["", "import no_such_module"], ids=["without a word", "in failure"])
