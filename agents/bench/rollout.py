@@ -34,8 +34,9 @@ from turnwise.agents.engines.vllm import VllmEngine, VllmJob
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.remote.client import new_session
-from turnwise.agents.remote.engine import RemoteFleet
+from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
 from turnwise.agents.remote.gpus import share_gpus
+from turnwise.agents.remote.guard import read_token
 from turnwise.agents.remote.local import EnginePlan, local_engines
 from turnwise.agents.remote.protocol import GENERATE, GenerateBody, SamplingBody
 from turnwise.agents.rollout import Request, rollout, run_episodes
@@ -144,7 +145,8 @@ def _elsewhere(
     found: dict[int, list[RolloutFigures]] = {}
     with local_engines(plan, max(counts), folder) as engines:
         for count in counts:
-            fleet = RemoteFleet(engines.urls[:count], context_length=load.context_length)
+            options = RemoteOptions(token=read_token(engines.token_file))
+            fleet = RemoteFleet(engines.urls[:count], context_length=load.context_length, options=options)
             servers = [psutil.Process(engine.pid) for engine in engines.engines[:count]]
             there = _Elsewhere(fleet, engines.urls[:count], servers, model)
             policy = BenchPolicy(fleet, model, load.new_tokens)

@@ -72,6 +72,7 @@ def serve_registered(
         if (name, value) != ("dtype", "auto") or name in entry.options
     }
     engine = open_engine(kind, model, **given)
-    server = EngineServer(engine, kind=kind, model=model, token=read_token(token_file))
+    host = door.getsockname()[0]
+    server = EngineServer(engine, kind=kind, model=model, token=read_token(token_file), host=host)
     asyncio.run(serve(server, door, ready))
     return 0

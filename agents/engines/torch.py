@@ -7,6 +7,7 @@ prompt that extends what a slot already holds (the next turn of an episode) is n
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,7 @@ class TorchEngine:
                 f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
                 "Raise context_length, or keep less history.",
             )
+        self._check_known(prompt_ids)
         limit = min(sampling.max_tokens, room)
         prompt = np.asarray(prompt_ids, dtype=np.int64)
         request = GenerationRequest(prompt, sampling, limit, frozenset(stop_ids), seed, drawn, heard)
@@ -109,8 +111,24 @@ class TorchEngine:
 
         from turnwise.agents.engines.decoding.batch import evaluating
 
+        for ids in sequences:
+            self._check_known(ids)
         with self._loop.between_steps(), torch.no_grad(), evaluating(self.model):
             return [_score(self.model, ids) for ids in sequences]
+
+    def _check_known(self, ids: Sequence[int]) -> None:
+        """Refuse tokens that the model does not have, before they reach the batch and fail all that is in it.
+
+        Raises:
+            EngineError: there is one.
+        """
+        size = int(self.model.get_input_embeddings().num_embeddings)
+        if ids and not (min(ids) >= 0 and max(ids) < size):
+            wrong = next(token for token in ids if not 0 <= token < size)
+            raise EngineError(
+                f"The prompt has the token {reprlib.repr(wrong)}, and the model has those from 0 to {size - 1}.",
+                "Use the model's own tokeniser.",
+            )
 
     def load_weights(
         self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from turnwise.agents.core import Completion, Sampling, VersionSpan
-from turnwise.agents.remote.protocol import Choice, GenerateBody, SamplingBody, spans_of
+from turnwise.agents.remote.protocol import Choice, ExtraBody, GenerateBody, SamplingBody, spans_of
 from turnwise.tasks.core import digest
 
 
@@ -69,7 +69,7 @@ class Job(NamedTuple):
         seed = self.seed if resumes or not drawn else int(digest("rest", self.seed, drawn), 16) >> 1
         sampling = SamplingBody.of(self.sampling, self.limit - drawn, self.stop_ids, seed)
         if drawn and resumes:
-            sampling.extra_args = {"drawn": drawn}
+            sampling.extra_args = ExtraBody(drawn=drawn)
         body = GenerateBody(
             request_id=f"{self.request_id}-{version}-{drawn}",  # under other weights it is another request
             token_ids=[*self.prompt_ids, *kept.ids],

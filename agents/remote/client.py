@@ -16,6 +16,7 @@ import pydantic
 
 from turnwise.agents.core import Completion, Kv
 from turnwise.agents.remote.answer import AnswerStream, Job, SampledTokens
+from turnwise.agents.remote.own_token import found_token
 from turnwise.agents.remote.protocol import (
     FACTS,
     GENERATE,
@@ -38,14 +39,15 @@ _MOST_LINE = 1 << 22
 
 
 class Address(NamedTuple):
-    """Where a server listens, and the token that it asks for."""
+    """Where a server listens, and the token that it asks for; without one, that of this user's engine at this port is looked up."""
 
     url: str
     token: str = ""
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        token = self.token or found_token(self.url)  # each time: the engine may be started later, or anew
+        return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def parse_url(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may speak to an engine's server: whoever has its token. Without one it listens to this machine alone."""
+"""Who may speak to an engine's server: whoever has its token, and calls it by its own name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hmac
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from turnwise.errors import EngineError
 
@@ -59,16 +60,38 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refusal(path: str, headers: Mapping[str, str], token: str) -> str:
-    """Why a request is refused; empty if it is not. Names of headers are in lower case.
+class Refusal(NamedTuple):
+    """The status with which a request is turned away, and why."""
 
-    Pages in a browser on this machine can reach loopback too: they send their origin, and none is expected here.
+    status: int
+    why: str
+
+
+def refusal(path: str, headers: Mapping[str, str], token: str, host: str) -> Refusal | None:
+    """Why a request is refused; None if it is not.
+
+    Pages in a browser on this machine can reach loopback too, under a name of their own that they let point here: they send
+    their origin, where none is expected, or another name in ``Host``.
+
+    Args:
+        path: that is asked for.
+        headers: of the request; their names are in lower case.
+        token: that callers must have; with an empty one nobody gets in.
+        host: the address that the server listens on. One beyond this machine may be called by any name.
     """
+    if is_loopback(host) and not is_loopback(_name_in(headers.get("host", ""))):
+        return Refusal(421, f"This server is called {host} and nothing else.")
     if "origin" in headers:
-        return "Requests from web pages are refused."
-    if not token or path == HEALTH:
-        return ""
+        return Refusal(401, "Requests from web pages are refused.")
+    if path == HEALTH:
+        return None
     said = headers.get("authorization", "")
-    if hmac.compare_digest(said.encode("utf-8", "replace"), f"Bearer {token}".encode()):
-        return ""
-    return "The token is missing or wrong."
+    if token and hmac.compare_digest(said.encode("utf-8", "replace"), f"Bearer {token}".encode()):
+        return None
+    return Refusal(401, "The token is missing or wrong.")
+
+
+def _name_in(host: str) -> str:
+    """The name in a ``Host`` header, without the port: behind a tunnel it is another one."""
+    name, bracket, _ = host.rpartition("]")
+    return name.removeprefix("[") if bracket else host.partition(":")[0].lower()

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import NamedTuple, Self
 
 from turnwise.agents.remote.client import Address, RemoteServer
 from turnwise.agents.remote.guard import read_token
+from turnwise.agents.remote.own_token import write_token
 from turnwise.errors import EngineError
 from turnwise.tools.processes import at_once, module_path
 
@@ -48,7 +50,7 @@ class EnginePlan(NamedTuple):
         options: further options of the engine.
         gpus: of each, where they have GPUs (:func:`turnwise.agents.remote.gpus.share_gpus`).
         host: where they listen.
-        token_file: holds the token that they ask for.
+        token_file: holds the token that they ask for; one is made for them if none is given.
     """
 
     model: str
@@ -190,6 +192,12 @@ class LocalEngines:
     """
 
     def __init__(self, plan: EnginePlan, count: int, logs: Path) -> None:
+        self._own = None if plan.token_file else tempfile.TemporaryDirectory(prefix="turnwise-engines-")
+        if self._own is not None:
+            file = Path(self._own.name) / "token"
+            write_token(file)
+            plan = plan._replace(token_file=str(file))
+        self.token_file = plan.token_file
         self.engines = [LocalEngine(plan, n, logs / f"engine-{n}.log") for n in range(count)]
 
     @property
@@ -199,7 +207,7 @@ class LocalEngines:
     @property
     def options(self) -> dict[str, object]:
         """How the engine ``remote`` finds them."""
-        return {"urls": self.urls}
+        return {"urls": self.urls, "token_file": self.token_file}
 
     def await_all(self) -> None:
         """Wait until every engine answers.
@@ -218,6 +226,8 @@ class LocalEngines:
     def close(self) -> None:
         """End them all."""
         at_once(engine.close for engine in self.engines)
+        if self._own is not None:
+            self._own.cleanup()
 
     def __enter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Annotated, Self
 
 import pydantic
 from pydantic import BaseModel, Field
@@ -21,26 +22,45 @@ RUN = "turnwise-run"
 """The header that says in which run's name an engine is steered."""
 LEASE = "/turnwise/lease"
 """And another: whose the engine is (:class:`LeaseBody`, :class:`LeaseFacts`)."""
+_LONGEST_VERSION = 18
 FIRST = "default"
 """vLLM's name for the weights that a server was started with; ours is version 0."""
+
+
+MOST_TOKENS = 1 << 28
+"""Tokens that anything of a request may count; an engine's context is far below."""
+MOST_STOPS = 1 << 10
+MOST_TEMPERATURE, LEAST_TEMPERATURE = 1e4, 1e-4
+"""Beyond them what is divided by the temperature is no number any more; 0 is greedy."""
+TokenId = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class ExtraBody(BaseModel):
+    """What our engines take beside vLLM's fields.
+
+    ``drawn``: how many tokens the request's random stream has given already (engines that can enter it midway).
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    drawn: int = Field(default=0, ge=0, lt=MOST_TOKENS)
 
 
 class SamplingBody(BaseModel):
     """How tokens are drawn. Further fields of vLLM's are not ours to send, and are refused."""
 
-    model_config = pydantic.ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    temperature: float = Field(ge=0)
+    temperature: float = Field(ge=0, le=MOST_TEMPERATURE)
     top_p: float = Field(gt=0, le=1)
-    max_tokens: int = Field(ge=1)
-    seed: int = 0
-    stop_token_ids: list[int] = []
+    max_tokens: int = Field(ge=1, lt=MOST_TOKENS)
+    seed: int = Field(default=0, ge=-(2**63), lt=2**64)
+    stop_token_ids: list[TokenId] = Field(default=[], max_length=MOST_STOPS)
     ignore_eos: bool = True  # only the caller's stop ids stop
     logprobs: int | None = 0  # of the sampled token alone
     prompt_logprobs: int | None = None
     detokenize: bool = False
-    extra_args: dict[str, int] = {}
-    """``drawn``: how many tokens the request's random stream has given already (engines that can enter it midway)."""
+    extra_args: ExtraBody | None = None
 
     @classmethod
     def of(cls, sampling: Sampling, limit: int, stop_ids: Sequence[int], seed: int) -> SamplingBody:
@@ -53,6 +73,17 @@ class SamplingBody(BaseModel):
             stop_token_ids=list(stop_ids),
         )
 
+    @pydantic.field_validator("temperature")
+    @classmethod
+    def _no_denormal(cls, value: float) -> float:
+        if 0 < value < LEAST_TEMPERATURE:
+            raise ValueError(f"a temperature is 0 or at least {LEAST_TEMPERATURE:g}")
+        return value
+
+    @property
+    def drawn(self) -> int:
+        return self.extra_args.drawn if self.extra_args else 0
+
     @property
     def sampling(self) -> Sampling:
         return Sampling(self.temperature, self.top_p, self.max_tokens)
@@ -64,11 +95,17 @@ class GenerateBody(BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     request_id: str = Field(min_length=1, max_length=200)
-    token_ids: list[int] = Field(min_length=1)
+    token_ids: list[TokenId] = Field(min_length=1)
     sampling_params: SamplingBody
     stream: bool = True
-    cache_salt: str | None = None
-    priority: int = 0
+    cache_salt: str | None = Field(default=None, max_length=200)
+    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
+
+    @pydantic.model_validator(mode="after")
+    def _drawn_before(self) -> Self:
+        if self.sampling_params.drawn > len(self.token_ids):
+            raise ValueError("drawn tokens stand at the end of token_ids, and there are not so many")
+        return self
 
 
 class TokenLogprob(BaseModel):
@@ -119,11 +156,11 @@ class PromptLogprob(BaseModel):
 class PackInfo(BaseModel):
     """Where an engine fetches a pack of weights: a file in shared memory, or a sender that waits on TCP."""
 
-    path: str = ""
-    host: str = ""
-    port: int = 0
-    key: str = ""
-    checksum: str
+    path: str = Field(default="", max_length=4000)
+    host: str = Field(default="", max_length=255)
+    port: int = Field(default=0, ge=0, lt=1 << 16)
+    key: str = Field(default="", max_length=64, pattern="^[0-9a-f]*$")
+    checksum: str = Field(max_length=128)
 
 
 class UpdateInfo(PackInfo):
@@ -150,8 +187,8 @@ class LeaseBody(BaseModel):
 
     run: str = Field(min_length=1, max_length=4000)
     holder: str = Field(max_length=4000)
-    process: str = ""
-    local: str = ""
+    process: str = Field(default="", max_length=4000)
+    local: str = Field(default="", max_length=4000)
     release: bool = False
 
 
@@ -172,7 +209,7 @@ class UpdateBody(BaseModel):
 class FinishBody(BaseModel):
     """``POST /finish_weight_update``."""
 
-    weight_version: str
+    weight_version: str = Field(pattern="^[0-9]{1,18}$")
 
 
 class WeightsFacts(BaseModel):
@@ -205,12 +242,12 @@ class EngineFacts(BaseModel):
 def version_of(label: str) -> int | None:
     """The number of a version by its label; None for a label that is not ours.
 
-    >>> version_of("7"), version_of("default"), version_of("step-7")
-    (7, 0, None)
+    >>> version_of("7"), version_of("default"), version_of("step-7"), version_of("9" * 5000)
+    (7, 0, None, None)
     """
     if label == FIRST:
         return 0
-    return int(label) if label.isascii() and label.isdigit() else None
+    return int(label) if label.isascii() and label.isdigit() and len(label) <= _LONGEST_VERSION else None
 
 
 def spans_of(bodies: Sequence[SpanBody], tokens: int, start: int = 0) -> tuple[VersionSpan, ...] | None:

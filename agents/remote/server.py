@@ -7,6 +7,7 @@ and nothing is sampled twice. What nobody listens to any more is given up after 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -46,7 +47,11 @@ LINGER_S = 5.0
 """How long a request that nobody listens to goes on, for who lost the connection and asks again."""
 KEPT = 1024
 """Finished answers that can be heard again."""
-LARGEST_BODY = 64 << 20
+WIDER, PACK_AT_LEAST = 4, 1 << 26
+"""How large a pack of weights may be: so many times what the engine computes with, which may be of a narrower type, and this."""
+SMALLEST_BODY, BYTES_A_TOKEN = 1 << 20, 24
+"""How long a body may be: so much, and for each token of the context so much more."""
+_logger = logging.getLogger(__name__)
 Body = TypeVar("Body", bound=pydantic.BaseModel)
 
 
@@ -150,24 +155,29 @@ class EngineServer:
         engine: what samples.
         kind: its name, for :class:`EngineFacts`.
         model: what it was started with.
-        token: what callers must have; empty: anyone who reaches the server.
+        token: what callers must have; with an empty one nobody is answered.
+        host: the address on which it listens.
     """
 
-    def __init__(self, engine: ServedEngine, *, kind: str, model: str, token: str = "") -> None:
-        self.engine = engine
+    def __init__(
+        self, engine: ServedEngine, *, kind: str, model: str, token: str, host: str = "127.0.0.1"
+    ) -> None:
+        self.engine, self._host = engine, host
         self._kind, self._model, self._token = kind, model, token
         self._instance = secrets.token_hex(8)
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._checksum, self._settled = "", True
         self._kv: Kv = "recompute"
-        self._store = WeightStore()
+        own = sum(tensor.nbytes for _, tensor in engine.tensors())
+        self._store = WeightStore(WIDER * own + PACK_AT_LEAST)
         self._update: _Update | None = None
         self._changing = asyncio.Lock()
         self._lease = Lease()
 
     def app(self) -> web.Application:
         """The application, to be run by aiohttp."""
-        app = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._guard])
+        most = SMALLEST_BODY + BYTES_A_TOKEN * self.engine.context_length
+        app = web.Application(client_max_size=most, middlewares=[self._guard])
         app.add_routes(
             [
                 web.get("/health", self._health),
@@ -190,9 +200,10 @@ class EngineServer:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Tokens are asked for, and errors are told in one form."""
-        why = refusal(request.path, {k.lower(): v for k, v in request.headers.items()}, self._token)
-        if why:
-            return web.json_response({"error": {"message": why}}, status=401)
+        headers = {k.lower(): v for k, v in request.headers.items()}
+        refused = refusal(request.path, headers, self._token, self._host)
+        if refused is not None:
+            return web.json_response({"error": {"message": refused.why}}, status=refused.status)
         taken = self._lease.refusal(request.path, request.headers.get(RUN, ""))
         if taken:
             return web.json_response({"error": {"message": taken}}, status=409)
@@ -274,15 +285,20 @@ class EngineServer:
                 asked.sampling,
                 stop_ids=asked.stop_token_ids,
                 seed=asked.seed,
-                drawn=asked.extra_args.get("drawn", 0),
+                drawn=asked.drawn,
                 heard=heard,
             )
             answer.finished = "stop" if done.stopped else "length"
         except asyncio.CancelledError:
             answer.finished = "abort"
             raise
-        except TurnwiseError as error:
-            answer.error = error.cause
+        except BaseException as error:  # whatever it is, those who wait must hear of it
+            known = isinstance(error, TurnwiseError)
+            answer.error = error.cause if known else f"{type(error).__name__}: {error!s:.300}"
+            if not isinstance(error, Exception):
+                raise
+            if not known:
+                _logger.exception("a request failed")
         finally:
             answer.tell()
 
@@ -320,6 +336,11 @@ class EngineServer:
 
     async def _score(self, body: GenerateBody) -> web.Response:
         """The log-probabilities of the prompt, under its first token's None, as vLLM gives them."""
+        if len(body.token_ids) > self.engine.context_length:
+            raise EngineError(
+                f"{len(body.token_ids)} tokens do not fit a context of {self.engine.context_length}.",
+                "Score fewer.",
+            )
         (scores,) = self.engine.score([body.token_ids])
         prompt: list[dict[int, PromptLogprob] | None] = [None]
         for token, logprob in zip(body.token_ids[1:], scores, strict=True):

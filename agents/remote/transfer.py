@@ -43,6 +43,10 @@ PATIENCE_S = 60.0
 """Without a byte for so long, a transfer has broken off."""
 
 
+PROVE_S, MOST_UNPROVEN = 10.0, 32
+"""So long a caller may take to say the key of a pack, and so many may be about to."""
+
+
 class TensorEntry(NamedTuple):
     """A tensor of a pack."""
 
@@ -100,9 +104,10 @@ def read_pack(data: Any, checksum: str) -> list[tuple[str, Tensor]]:
         sizes = sum(entry.size for entry in entries)
         if sizes + length + _LENGTH.size != len(whole):
             raise ValueError(f"{len(whole)} bytes where the index has {sizes}")
-    except (struct.error, ValueError, TypeError, KeyError) as error:
-        raise _damaged(f"it cannot be read ({error})") from error
-    if checksum_of(entries) != checksum:
+        found = checksum_of(entries)
+    except (struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _damaged(f"it cannot be read ({error!s:.200})") from error
+    if found != checksum:
         raise _damaged("it is not the one that was announced")
     tensors: list[tuple[str, Tensor]] = []
     start = 0
@@ -111,7 +116,12 @@ def read_pack(data: Any, checksum: str) -> list[tuple[str, Tensor]]:
         if hashlib.sha256(part).hexdigest() != entry.sha256:
             raise _damaged(f"{entry.name} has changed on the way")
         flat = torch.frombuffer(part, dtype=torch.uint8) if entry.size else torch.empty(0, dtype=torch.uint8)
-        tensors.append((entry.name, flat.view(getattr(torch, entry.dtype)).reshape(entry.shape)))
+        try:
+            tensors.append((entry.name, flat.view(getattr(torch, entry.dtype)).reshape(entry.shape)))
+        except (AttributeError, TypeError, RuntimeError) as error:
+            raise _damaged(
+                f"{entry.name!r:.80} is no tensor of its type and shape ({error!s:.100})"
+            ) from error
         start += entry.size
     return tensors
 
@@ -224,6 +234,7 @@ class Publisher:
         self._numbers = itertools.count(1)
         self._listener: socket.socket | None = None
         self._lock = threading.Lock()
+        self._unproven = threading.Semaphore(MOST_UNPROVEN)
 
     @classmethod
     def check(cls) -> None:
@@ -327,12 +338,17 @@ class Publisher:
                 end, _ = self._listener.accept()
             except OSError:  # closed
                 return
+            self._unproven.acquire()
             threading.Thread(target=self._send, args=(end,), name="turnwise-weights", daemon=True).start()
 
     def _send(self, end: socket.socket) -> None:
         with end, contextlib.suppress(OSError):  # who fetches hears of it by what is missing
+            try:
+                end.settimeout(PROVE_S)
+                key = _receive(end, bytearray(_KEY_BYTES))
+            finally:
+                self._unproven.release()
             end.settimeout(PATIENCE_S)
-            key = _receive(end, bytearray(_KEY_BYTES))
             packs = list(self._packs.values())
             pack = next((one for one in packs if hmac.compare_digest(bytes(key), one.key.encode())), None)
             if pack is None:
@@ -394,9 +410,14 @@ def locality() -> str:
 
 
 class WeightStore:
-    """Fetches what a trainer announces, and keeps the base that adapters are added to: the next ones are of the same."""
+    """Fetches what a trainer announces, and keeps the base that adapters are added to: the next ones are of the same.
 
-    def __init__(self) -> None:
+    Args:
+        most: bytes that a pack may have; as many as this machine has memory unless given.
+    """
+
+    def __init__(self, most: int = 0) -> None:
+        self._most = most or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         self._base: dict[str, Tensor] = {}
         self._checksum = ""
 
@@ -408,21 +429,21 @@ class WeightStore:
         """
         if info.base is None:
             self._base, self._checksum = {}, ""
-            return iter(fetch(info))
+            return iter(fetch(info, self._most))
         if self._checksum != info.base.checksum:
             self._base, self._checksum = {}, ""  # two are not held at a time
-            self._base = dict(fetch(info.base))
+            self._base = dict(fetch(info.base, self._most))
             self._checksum = info.base.checksum
-        return merged(self._base, read_adapters(self._base, fetch(info)))
+        return merged(self._base, read_adapters(self._base, fetch(info, self._most)))
 
 
-def fetch(info: PackInfo) -> list[tuple[str, Tensor]]:
+def fetch(info: PackInfo, most: int) -> list[tuple[str, Tensor]]:
     """The tensors of the pack that a trainer announced.
 
     Raises:
-        EngineError: it cannot be fetched, or is not the one that was announced.
+        EngineError: it cannot be fetched, has more than ``most`` bytes, or is not the one that was announced.
     """
-    return read_pack(_from_file(info.path) if info.path else _from_tcp(info), info.checksum)
+    return read_pack(_from_file(info.path) if info.path else _from_tcp(info, most), info.checksum)
 
 
 def _from_file(name: str) -> mmap.mmap:
@@ -436,11 +457,13 @@ def _from_file(name: str) -> mmap.mmap:
         raise _damaged(f"{path.name} cannot be opened ({error})") from error
 
 
-def _from_tcp(info: PackInfo) -> bytearray:
+def _from_tcp(info: PackInfo, most: int) -> bytearray:
     try:
         with socket.create_connection((info.host, info.port), PATIENCE_S) as end:
             end.sendall(info.key.encode())
             (length,) = _LENGTH.unpack(_receive(end, bytearray(_LENGTH.size)))
+            if length > most:
+                raise _damaged(f"{length} bytes are announced, and weights of this model have at most {most}")
             return _receive(end, bytearray(length))
     except OSError as error:
         raise _damaged(f"the transfer from {info.host}:{info.port} broke off ({error})") from error

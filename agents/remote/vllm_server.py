@@ -30,6 +30,8 @@ from turnwise.tools.processes import module_path
 
 TOKEN_FILE = "TURNWISE_ENGINE_TOKEN_FILE"
 """Names the file with the token, in the server's environment; the token itself is in no environment or command line."""
+HOST = "TURNWISE_ENGINE_HOST"
+"""Names the address on which the server listens."""
 CPU_BLOCK = 32
 LOOK_S = 0.3
 _MOST_BODY = 1 << 16
@@ -143,7 +145,7 @@ def start(
     threading.Thread(target=wait, name="turnwise-ready", daemon=True).start()
     code = stand_over(
         [sys.executable, "-P", "-m", __name__, *given],
-        environment(token_file, cuda=cuda) | {"PYTHONPATH": module_path()},
+        environment(token_file, cuda=cuda) | {HOST: parts.hostname or "", "PYTHONPATH": module_path()},
     )
     if code and not answered.is_set():
         raise EngineError(
@@ -159,6 +161,7 @@ class Guard:
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self._app = app
         self._token = read_token(os.environ.get(TOKEN_FILE, ""))
+        self._host = os.environ.get(HOST, "127.0.0.1")
         self._instance = secrets.token_hex(8)
         self._lease = Lease()
 
@@ -169,10 +172,11 @@ class Guard:
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
-        why = refusal(scope["path"], headers, self._token)
+        refused = refusal(scope["path"], headers, self._token, self._host)
         taken = self._lease.refusal(scope["path"], headers.get(RUN, ""))
-        if why or taken:
-            await _answer(send, 401 if why else 409, {"error": {"message": why or taken}})
+        if refused is not None or taken:
+            status, why = refused or (409, taken)
+            await _answer(send, status, {"error": {"message": why}})
         elif scope["path"] == LEASE and scope["method"] == "POST":
             await self._lend(receive, send)
         elif scope["path"] == FACTS:

@@ -19,6 +19,8 @@ from answers import moved
 
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.guard import read_token
+from turnwise.agents.remote.own_token import token_of
 from turnwise.agents.remote.serve import listen, url_of
 from turnwise.agents.remote.server import EngineServer
 
@@ -32,8 +34,10 @@ class Served:
         self, model: Path, *, token: str = "", port: int = 0, server: type[EngineServer] = EngineServer
     ) -> None:
         self.engine = TorchEngine(str(model), context_length=CONTEXT, max_sequences=16)
-        self.server = server(self.engine, kind="torch", model=str(model), token=token)
         self.door: socket.socket = listen("127.0.0.1", port, "")
+        self._file = contextlib.ExitStack()
+        token = token or read_token(self._file.enter_context(token_of(self.door, "")))
+        self.server = server(self.engine, kind="torch", model=str(model), token=token)
         self.url = url_of(self.door)
         self.port = self.door.getsockname()[1]
         self._up, self._loop = threading.Event(), asyncio.new_event_loop()
@@ -49,6 +53,7 @@ class Served:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
+        self._file.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -22,6 +22,7 @@ from answers import LONG, PROMPTS, assert_same, sample
 from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.registry import open_engine
 from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.remote.client import Address
 from turnwise.agents.remote.guard import read_token
 from turnwise.agents.remote.protocol import GENERATE
 from turnwise.agents.remote.serve import listen
@@ -242,9 +243,8 @@ def test_an_address_where_nobody_answers_is_named(fleet: Fleet):
 
 
 def post(url: str, path: str, body: object, headers: dict[str, str] | None = None) -> Any:
-    asked = urllib.request.Request(
-        url + path, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
-    )
+    given = {"Content-Type": "application/json", **Address(url).headers, **(headers or {})}
+    asked = urllib.request.Request(url + path, json.dumps(body).encode(), given)
     with urllib.request.urlopen(asked, timeout=60) as response:
         return json.loads(response.read())
 

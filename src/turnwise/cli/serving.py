@@ -39,9 +39,10 @@ def serve_engine(
     Args:
         model: A model's folder, a run's folder or a Hugging Face id.
         kind: The engine (`turnwise list engine`): vllm is the fast one, torch needs no vLLM.
-        host: The address to listen on. Any but this machine's own needs a token.
+        host: The address to listen on. Any but this machine's own needs a token file.
         port: The port; 0 is a free one.
-        token_file: A file with the token that callers must have.
+        token_file: A file with the token that callers must have. Without one a token is made, in a file that only you can read
+            and where your programs on this machine find it.
         device: cuda, cpu or auto.
         dtype: The type of the weights; auto is bfloat16 on a GPU and float32 on a CPU.
         context_length: The longest prompt plus answer, in tokens.
@@ -54,6 +55,7 @@ def serve_engine(
     from turnwise.agents.policies.registry import find_model
     from turnwise.agents.remote.guard import read_token
     from turnwise.agents.remote.orphan import end_with_parent
+    from turnwise.agents.remote.own_token import token_of
     from turnwise.agents.remote.serve import listen
     from turnwise.cli.training import overrides
 
@@ -64,8 +66,8 @@ def serve_engine(
     folder = reach(find_model(model))
     sizes = {"context_length": context_length, "max_sequences": max_sequences}
     options = {**sizes, "device": device, "dtype": dtype, **overrides(option or [], "--option")}
-    with listen(host, port, token) as door:
-        code = serve_registered(kind, folder, door, str(token_file or ""), _ready, options)
+    with listen(host, port, token) as door, token_of(door, str(token_file or "")) as file:
+        code = serve_registered(kind, folder, door, file, _ready, options)
     return VerbResult({"ended": code}, _ended, code=code)
 
 
