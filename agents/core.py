@@ -7,7 +7,8 @@ Nothing here imports torch. ``Engine`` is the token level (vLLM, torch), ``Polic
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -67,6 +68,39 @@ class Completion(NamedTuple):
     logprobs: tuple[float, ...]
     stopped: bool  # True: a stop token ended it (and is the last id); False: max_tokens did
     versions: tuple[VersionSpan, ...] = (VersionSpan(0, 0),)
+
+
+SURE = 1e-3
+"""By how much rounding may lift the log-probability of a certain token above 0, in nats."""
+
+
+def lie_in(
+    token_ids: Sequence[int], logprobs: Sequence[float], stop_ids: Container[int], vocabulary: int
+) -> str:
+    """Why these cannot be tokens that an engine sampled one after the other; empty where they can.
+
+    >>> lie_in([3, 9], [-0.5, 0.0], {9}, 10), lie_in([9, 3], [-0.5, -0.5], {9}, 10)
+    ('', 'token 2 comes after a stop token')
+    >>> lie_in([12], [-0.5], {9}, 10), lie_in([1], [float("nan")], {9}, 10)
+    ('token 1 is 12, and the model has those from 0 to 9', 'token 1 has the log-probability nan')
+
+    Args:
+        token_ids: that came.
+        logprobs: of them.
+        stop_ids: that end an answer.
+        vocabulary: how many tokens there are; 0: nobody knows.
+    """
+    if len(logprobs) != len(token_ids):
+        return f"{len(token_ids)} tokens came with {len(logprobs)} log-probabilities"
+    most = vocabulary or 2**31
+    for number, (token, logprob) in enumerate(zip(token_ids, logprobs, strict=True), 1):
+        if not 0 <= token < most:
+            return f"token {number} is {token!r:.40}, and the model has those from 0 to {most - 1}"
+        if not -math.inf < logprob <= SURE:
+            return f"token {number} has the log-probability {logprob!r:.40}"
+        if number < len(token_ids) and token in stop_ids:
+            return f"token {number + 1} comes after a stop token"
+    return ""
 
 
 class Engine(Protocol):

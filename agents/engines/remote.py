@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
 from turnwise.agents.remote.client import Address, RemoteServer, parse_url
@@ -58,8 +60,9 @@ class RemoteEngine(RemoteFleet):
                 "Start one (`turnwise serve-engine MODEL`) and give its address: engine.options.urls.",
             )
         options = RemoteOptions(
-            read_token(token_file), urls_file, publish_host, silence_s, patience_s, publish_s, publish
-        )
+            read_token(token_file), urls_file, publish_host, silence_s, patience_s, publish_s, publish,
+            vocabulary_of(model),
+        )  # fmt: skip
         super().__init__(urls or [], context_length=context_length, options=options)
         self.model = str(model)
 
@@ -80,3 +83,13 @@ class RemoteEngine(RemoteFleet):
             except EngineError:  # it may come later
                 continue
             holder.check(server)
+
+
+def vocabulary_of(model: str | os.PathLike[str]) -> int:
+    """How many tokens a model's folder says that the model has; 0 where it does not, or there is none."""
+    try:
+        config = json.loads((Path(model) / "config.json").read_text("utf-8"))
+        size = config.get("vocab_size") or config.get("text_config", {}).get("vocab_size")
+    except (OSError, ValueError, AttributeError):
+        return 0
+    return size if type(size) is int and size > 0 else 0

@@ -116,13 +116,18 @@ class TorchEngine:
         with self._loop.between_steps(), torch.no_grad(), evaluating(self.model):
             return [_score(self.model, ids) for ids in sequences]
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the model has."""
+        return int(self.model.get_input_embeddings().num_embeddings)
+
     def _check_known(self, ids: Sequence[int]) -> None:
         """Refuse tokens that the model does not have, before they reach the batch and fail all that is in it.
 
         Raises:
             EngineError: there is one.
         """
-        size = int(self.model.get_input_embeddings().num_embeddings)
+        size = self.vocabulary
         if ids and not (min(ids) >= 0 and max(ids) < size):
             wrong = next(token for token in ids if not 0 <= token < size)
             raise EngineError(

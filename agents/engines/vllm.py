@@ -127,6 +127,7 @@ class VllmEngine:
             )
         self._engine: Any = start(options, quiet=quiet)
         VllmEngine._open = True
+        self.vocabulary = int(self._engine.model_config.get_vocab_size())
         self._in_process = tensor_parallel_size == 1
         self._steps = _StepEngine(self._engine)
         self._loop = EngineLoop(self._steps, threaded=self.cuda)

@@ -20,13 +20,14 @@ from turnwise.agents.core import (
     Sampling,
     Served,
     VersionSpan,
+    lie_in,
 )
 from turnwise.agents.models.vocabulary import end_ids
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.template import ToolsFormat
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
-from turnwise.errors import TurnwiseError
+from turnwise.errors import EngineError, TurnwiseError
 from turnwise.tasks.core import Json, digest
 
 CHAT_FORMAT_FILE = "turnwise.json"
@@ -135,6 +136,12 @@ class ModelPolicy:
         finally:
             self.in_flight -= 1
         self.sampled += len(done.token_ids)
+        vocabulary = getattr(self.engine, "vocabulary", 0)
+        if told := lie_in(done.token_ids, done.logprobs, self.renderer.stop_ids, vocabulary):
+            raise EngineError(
+                f"The engine {type(self.engine).__name__} gave what nobody can have sampled: {told}.",
+                "It is not used. If it goes on, its weights may be no numbers any more, or its code has a bug.",
+            )
         history.token_ids = [*kept, *done.token_ids]
         message = self.renderer.parse(done.token_ids, history.tools, prompt)
         served = Served(Finish.STOP if done.stopped else Finish.LENGTH)

@@ -6,9 +6,10 @@ when the same seed is played again (docs/engines.md#what-becomes-of-a-lost-answe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import Completion, Sampling, VersionSpan
+from turnwise.agents.core import Completion, Sampling, VersionSpan, lie_in
 from turnwise.agents.remote.protocol import Choice, ExtraBody, GenerateBody, SamplingBody, spans_of
 from turnwise.tasks.core import digest
 
@@ -54,6 +55,7 @@ class Job(NamedTuple):
     stop_ids: tuple[int, ...]
     seed: int
     limit: int  # of tokens, the context's end included
+    vocabulary: int = 0  # how many tokens the model has; 0: nobody knows
 
     def ask(self, kept: SampledTokens, *, version: int, resumes: bool) -> tuple[GenerateBody, SampledTokens]:
         """What to ask an engine with weights ``version`` for, and after which tokens its answer comes.
@@ -94,10 +96,14 @@ class AnswerStream:
         kept: the tokens that stand before what is read.
         version: the engine's weights when it was asked.
         body: how it was asked.
+        vocabulary: how many tokens the model has; 0: nobody knows.
     """
 
-    def __init__(self, job: Job, kept: SampledTokens, version: int, body: GenerateBody) -> None:
+    def __init__(
+        self, job: Job, kept: SampledTokens, version: int, body: GenerateBody, vocabulary: int = 0
+    ) -> None:
         self.job, self.kept, self.version, self.body = job, kept, version, body
+        self.vocabulary = vocabulary
         self.ids: list[int] = []
         self.logprobs: list[float] = []
         self.spans: tuple[VersionSpan, ...] = ()
@@ -114,7 +120,7 @@ class AnswerStream:
         """Add a piece.
 
         Raises:
-            Lost: it has no log-probabilities, or not of its tokens.
+            Lost: it has no log-probabilities, not of its tokens, or what no engine can have sampled.
         """
         ids = choice.token_ids or []
         content = (choice.logprobs and choice.logprobs.content) or []
@@ -123,11 +129,19 @@ class AnswerStream:
         room = self.job.limit - len(self.kept.ids) - len(self.ids)
         if len(ids) > room:
             raise self.lost("refused", f"{len(ids)} tokens came where {room} were asked for")
+        self._refuse_lies(ids, [entry.logprob for entry in content])
         self.ids += ids
         self.logprobs += [entry.logprob for entry in content]
         if choice.weight_versions:
             self._take_spans(choice)
         self.finished = choice.finish_reason or self.finished
+
+    def _refuse_lies(self, ids: Sequence[int], logprobs: Sequence[float]) -> None:
+        told = ""
+        if self.ids and ids and self.ids[-1] in self.job.stop_ids:
+            told = f"{len(ids)} tokens come after a stop token"
+        if told := told or lie_in(ids, logprobs, self.job.stop_ids, self.vocabulary):
+            raise self.lost("refused", told)
 
     def _take_spans(self, choice: Choice) -> None:
         """The spans of the whole answer so far."""

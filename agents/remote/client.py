@@ -286,7 +286,8 @@ class RemoteServer:
         """Begin to read an answer, of which ``kept`` is there already; :meth:`sample` goes on."""
         assert self.facts is not None
         body, kept = job.ask(kept, version=self.version, resumes=self.facts.resumes)
-        reading = AnswerStream(job, kept, self.version, body)
+        sizes = [size for size in (job.vocabulary, self.facts.vocabulary) if size]
+        reading = AnswerStream(job, kept, self.version, body, min(sizes, default=0))
         if not self.readings:
             self.heard_at = time.monotonic()
         self.readings.add(reading)

@@ -59,6 +59,7 @@ class RemoteOptions(NamedTuple):
         silence_s: an engine that has work, or is asked how it is, and says nothing for so long is taken to be wedged.
         patience_s: how long an answer waits for an engine while none serves, and a start while none is there.
         publish_s: what an engine may take to fetch weights, and to load them.
+        vocabulary: how many tokens the model of the run has; 0: each engine says it of its own.
         publish: the way in which it gets them, one of :data:`~turnwise.agents.remote.publishers.PUBLISHERS`.
     """
 
@@ -69,6 +70,7 @@ class RemoteOptions(NamedTuple):
     patience_s: float = 120.0
     publish_s: float = 600.0
     publish: str = "auto"
+    vocabulary: int = 0
 
 
 class _Published(NamedTuple):
@@ -144,7 +146,8 @@ class RemoteFleet:
                 "Raise context_length, or keep less history.",
             )
         limit = min(sampling.max_tokens, room)
-        job = Job(secrets.token_hex(12), tuple(prompt_ids), sampling, tuple(stop_ids), seed, limit)
+        asked = tuple(prompt_ids), sampling, tuple(stop_ids), seed, limit, self.options.vocabulary
+        job = Job(secrets.token_hex(12), *asked)
         self._asked.add(job.request_id)  # counted here: a caller that gives an answer up may publish at once
         try:
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._play(job), self._loop))
@@ -346,7 +349,7 @@ class RemoteFleet:
             await self._session.close()
 
     async def _play(self, job: Job) -> Completion:
-        kept, causes = SampledTokens(), list[str]()
+        kept, causes, last = SampledTokens(), list[str](), ""
         while len(causes) < MOST_LOSSES:
             answer = job.whole(kept) if kept.ids else None
             if answer is not None:  # only the word that it was all had been lost
@@ -357,12 +360,13 @@ class RemoteFleet:
             except Lost as lost:
                 kept = lost.kept
                 causes.append(lost.cause)
+                last = f"{server.name}, {lost.detail}"
                 self._take_out(server, lost.cause, lost.detail)
             else:
                 self._router.answered(server, len(answer.token_ids))
                 return answer
         raise EngineError(
-            f"An answer was lost {len(causes)} times: {', '.join(causes)}.",
+            f"An answer was lost {len(causes)} times: {', '.join(causes)}; the last time: {last}.",
             "It may be what ends the engines.",
         )
 

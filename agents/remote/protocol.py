@@ -231,7 +231,8 @@ class EngineFacts(BaseModel):
     instance: str
     model: str = ""
     dtype: str
-    context_length: int
+    context_length: int = Field(ge=1, lt=MOST_TOKENS)
+    vocabulary: int = Field(default=0, ge=0, lt=2**31)  # how many tokens the model has; 0: it does not say
     weights: WeightsFacts
     resumes: bool = False
     gpus: list[str] = []

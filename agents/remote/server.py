@@ -232,6 +232,7 @@ class EngineServer:
             model=self._model,
             dtype=self.engine.dtype,
             context_length=self.engine.context_length,
+            vocabulary=getattr(self.engine, "vocabulary", 0),
             weights=weights,
             resumes=True,
             local=locality(),

@@ -207,6 +207,7 @@ class Guard:
             model=config.model,
             dtype=str(config.dtype).removeprefix("torch."),
             context_length=config.max_model_len,
+            vocabulary=config.get_vocab_size(),
             weights=WeightsFacts(
                 version=await client.get_weight_version(), checksum=found[0]["checksum"], settled=whole
             ),

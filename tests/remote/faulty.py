@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 
+from turnwise.agents.remote import own_token
 from turnwise.agents.remote.protocol import GENERATE
 
 
@@ -30,6 +31,10 @@ class FaultyProxy:
         self._door = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._door.getsockname()[1]}"
         self.name = self.url.removeprefix("http://")
+        self._token = own_token._file(
+            self._door.getsockname()[1]
+        )  # its callers have the token of what stands behind it
+        own_token.write_token(self._token, own_token.found_token(f"http://127.0.0.1:{self._target}"))
         self._up = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -38,6 +43,7 @@ class FaultyProxy:
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._token.unlink()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -354,10 +354,12 @@ def test_a_run_whose_disk_is_full_when_it_has_published_ends_with_one_error_and_
 # --- readings without a network ----------------------------------------------------------------------
 
 
-def reading(limit: int = 4, stop: tuple[int, ...] = (9,), kept: SampledTokens | None = None) -> AnswerStream:
+def reading(
+    limit: int = 4, stop: tuple[int, ...] = (9,), kept: SampledTokens | None = None, vocabulary: int = 0
+) -> AnswerStream:
     job = Job("id", (1, 2), Sampling(max_tokens=limit), stop, 5, limit)
     body, kept = job.ask(kept or SampledTokens(), version=3, resumes=False)
-    return AnswerStream(job, kept, 3, body)
+    return AnswerStream(job, kept, 3, body, vocabulary)
 
 
 def piece(
@@ -371,6 +373,44 @@ def piece(
         finish_reason=reason,
         weight_versions=versions,
     )
+
+
+@pytest.mark.parametrize("logprob", [float("nan"), float("inf"), float("-inf"), 0.01, 7.5, 50.0])
+def test_a_log_probability_that_is_none_takes_the_engine_out(logprob: float):
+    found = reading()
+    found.take(piece([1]))
+    lie = piece([2, 3])
+    assert lie.logprobs is not None
+    assert lie.logprobs.content is not None
+    lie.logprobs.content[1].logprob = logprob
+    with pytest.raises(Lost, match=r"refused: token 2 has the log-probability") as lost:
+        found.take(lie)
+    assert lost.value.kept == SampledTokens()
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        ([[10**12]], "token 1 is 1000000000000, and the model has those from 0 to 99"),
+        ([[1, -5]], "token 2 is -5"),
+        ([[100]], "token 1 is 100"),
+        ([[1, 9, 2]], "token 3 comes after a stop token"),
+        ([[1, 9], [2]], "1 tokens come after a stop token"),
+    ],
+)
+def test_tokens_that_nobody_can_sample_take_the_engine_out(pieces: list[list[int]], told: str):
+    found = reading(vocabulary=100)
+    for ids in pieces[:-1]:
+        found.take(piece(ids))
+    with pytest.raises(Lost, match=told) as lost:
+        found.take(piece(pieces[-1]))
+    assert lost.value.cause == "refused"
+
+
+def test_a_version_of_any_length_is_a_version_that_is_none():
+    found = reading()
+    with pytest.raises(Lost, match="unversioned"):
+        found.take(piece([1, 2, 3, 4], "length", [("9" * 5000, 0, 4)]))
 
 
 @pytest.mark.parametrize(
@@ -421,7 +461,7 @@ def test_an_engine_that_cannot_enter_its_stream_repeats_the_seed_under_the_same_
     assert (body.token_ids, body.sampling_params.max_tokens, before) == ([1, 2, 7, 8], 6, kept)
     assert body.sampling_params.seed != 5
     body, before = job.ask(kept, version=4, resumes=True)
-    assert (body.sampling_params.seed, body.sampling_params.extra_args) == (5, {"drawn": 2})
+    assert (body.sampling_params.seed, body.sampling_params.drawn) == (5, 2)
 
 
 def test_the_same_answer_is_another_request_under_other_weights():
