@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 
 from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.remote.client import Address, RemoteServer
-from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.engine import RemoteFleet
+from turnwise.agents.remote.options import RemoteOptions
 from turnwise.agents.remote.orphan import descendants
 from turnwise.errors import EngineError
 from turnwise.machine import describe

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 from engine_kills import CONTEXT, Cable, Round, Server, judged, make_round, sample, serving, wait_for
 
-from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.engine import RemoteFleet
+from turnwise.agents.remote.options import RemoteOptions
 from turnwise.machine import describe
 
 PUBLISH_S = 6.0

@@ -34,10 +34,11 @@ from turnwise.agents.engines.vllm import VllmEngine, VllmJob
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.remote.client import new_session
-from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.agents.remote.gpus import share_gpus
 from turnwise.agents.remote.guard import read_token
 from turnwise.agents.remote.local import EnginePlan, local_engines
+from turnwise.agents.remote.options import RemoteOptions
 from turnwise.agents.remote.protocol import GENERATE, GenerateBody, SamplingBody
 from turnwise.agents.rollout import Request, rollout, run_episodes
 from turnwise.envs.bench.memory import BenchmarkFigure

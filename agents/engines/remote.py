@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.agents.remote.client import Address, RemoteServer, parse_url
-from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.agents.remote.guard import read_token
 from turnwise.agents.remote.lease import LeaseHolder
+from turnwise.agents.remote.options import RemoteOptions
 from turnwise.agents.remote.roster import Roster
 from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component

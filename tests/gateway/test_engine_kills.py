@@ -31,7 +31,8 @@ from turnwise.agents.hosting.session_host import Host, HostOptions
 from turnwise.agents.models.small import build_small_model
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ModelPolicy
-from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.engine import RemoteFleet
+from turnwise.agents.remote.options import RemoteOptions
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite

@@ -18,8 +18,9 @@ from aiohttp import web
 from answers import moved
 
 from turnwise.agents.engines.torch import TorchEngine
-from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.agents.remote.guard import read_token
+from turnwise.agents.remote.options import RemoteOptions
 from turnwise.agents.remote.own_token import token_of
 from turnwise.agents.remote.serve import listen, url_of
 from turnwise.agents.remote.server import EngineServer

@@ -35,7 +35,7 @@ Fleet = Callable[..., Any]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {"BEAT_S": 0.1, "LEASE_S": 1.5}.items():
         monkeypatch.setattr(f"turnwise.agents.remote.lease.{name}", seconds)
-    monkeypatch.setattr("turnwise.agents.remote.engine.BEAT_S", 0.1)
+    monkeypatch.setattr("turnwise.agents.remote.watch.BEAT_S", 0.1)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_weights_that_changed_since_the_last_look_are_seen_when_an_evaluation_en
     served: Any, fleet: Fleet, random_model: Any, monkeypatch: pytest.MonkeyPatch
 ):
     server, looks, look = served(), list[str](), RemoteServer.look
-    monkeypatch.setattr("turnwise.agents.remote.engine.BEAT_S", 3600.0)
+    monkeypatch.setattr("turnwise.agents.remote.watch.BEAT_S", 3600.0)
     monkeypatch.setattr(RemoteServer, "look", lambda server: (looks.append(server.name), look(server))[1])
     evaluation = fleet(server.url)
     wait_for(lambda: len(looks) >= 2)  # to begin with, and in the watch

@@ -126,14 +126,14 @@ def test_who_has_given_an_answer_up_may_publish_at_once(
         task = asyncio.ensure_future(remote.generate(PROMPTS[0], LONG, stop_ids=(), seed=1))
         while not any(len(answer.ids) == 5 for answer in list(server.server._answers.values())):
             await asyncio.sleep(0.001)
-        remote._loop.call_soon_threadsafe(busy.wait)  # it does not come to cancel anything
+        remote._serving._loop.call_soon_threadsafe(busy.wait)  # it does not come to cancel anything
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
     asyncio.run(give_up())
-    take = remote._take_leases
-    monkeypatch.setattr(remote, "_take_leases", lambda: (busy.set(), take()))
+    take = remote._publishing.take_leases
+    monkeypatch.setattr(remote._publishing, "take_leases", lambda: (busy.set(), take()))
     try:
         remote.load_weights(shifted(alone, 0.02).items(), 1)
     finally:

@@ -149,7 +149,9 @@ def test_who_leaves_finishes_what_it_has_in_hand_and_is_free_then(
     listed.write(staying.url)
     wait_for(lambda: serving(remote) == {staying.name} == names(remote))
     others = LeaseHolder(name="another run")
-    stranger = type(remote._router.leaving[going.name])(remote._router.leaving[going.name].address)
+    stranger = type(remote._serving.router.leaving[going.name])(
+        remote._serving.router.leaving[going.name].address
+    )
     assert not others.beat(stranger), "it is ours while it samples for us"
     assert_same(sample(remote, PROMPTS[:2]), sample(alone, PROMPTS[:2]))
     going.engine.resume()
@@ -192,8 +194,8 @@ def test_who_comes_back_while_it_finishes_is_one_engine(
     assert [span.version for span in answer.versions] == [1, 2]
     alone.load_weights(weights.items(), 2)
     assert_same(sample(remote), sample(alone))
-    assert remote._router.servers() == [remote._router.serving[server.name]]
-    assert remote._router.serving[server.name].run, "the lease is held"
+    assert remote._serving.router.servers() == [remote._serving.router.serving[server.name]]
+    assert remote._serving.router.serving[server.name].run, "the lease is held"
 
 
 @pytest.mark.slow
@@ -204,8 +206,8 @@ def test_a_file_that_cannot_be_read_sends_nobody_away(
     listed.write(server.url, given.url)
     remote = fleet(given.url, urls_file=str(listed.path))
     looks: list[object] = []
-    look = remote._roster.look
-    monkeypatch.setattr(remote._roster, "look", lambda: looks.append(found := look()) or found)
+    look = remote._watch.roster.look
+    monkeypatch.setattr(remote._watch.roster, "look", lambda: looks.append(found := look()) or found)
     listed.path.unlink()
     listed.path.mkdir()
     looks.clear()

@@ -126,7 +126,7 @@ def test_another_service_that_takes_an_engines_port_ends_no_watch(
     foreign: Callable[..., Foreign],
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("turnwise.agents.remote.engine.BEAT_S", 0.1)
+    monkeypatch.setattr("turnwise.agents.remote.watch.BEAT_S", 0.1)
     gone, stays, later = served(), served(), served()
     remote, weights = fleet(gone.url, stays.url), shifted(alone, 0.02)
     remote.load_weights(weights.items(), 1)
@@ -143,7 +143,7 @@ def test_another_service_that_takes_an_engines_port_ends_no_watch(
 def test_an_engine_that_cannot_be_dealt_with_is_out_and_ends_no_watch(
     served: Any, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("turnwise.agents.remote.engine.BEAT_S", 0.1)
+    monkeypatch.setattr("turnwise.agents.remote.watch.BEAT_S", 0.1)
     first, odd, later = served(), served(), served()
     remote, look = fleet(first.url), RemoteServer.look
 
@@ -163,7 +163,7 @@ def test_an_engine_that_cannot_be_dealt_with_is_out_and_ends_no_watch(
 def test_without_a_watch_nothing_is_sampled(served: Any, fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
     remote = fleet(served().url)
     monkeypatch.setattr(remote, "_follow_roster", lambda: 1 / 0)
-    wait_for(remote._watching.done)
+    wait_for(remote._watch.task.done)
     with pytest.raises(EngineError, match="Nobody watches the engines any more: ZeroDivisionError"):
         sample(remote, PROMPTS[:1])
 
@@ -189,7 +189,7 @@ class DeafToPause(EngineServer):
 def test_an_engine_that_is_wedged_when_weights_are_published_holds_nobody_up_for_long(
     served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("turnwise.agents.remote.engine.FACTS_S", 1.0)
+    monkeypatch.setattr("turnwise.agents.remote.watch.FACTS_S", 1.0)
     wedged, good = served(server=DeafToPause), served()
     remote = fleet(wedged.url, good.url, silence_s=1.0, publish_s=60.0)
     began = time.monotonic()
