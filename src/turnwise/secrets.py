@@ -18,26 +18,49 @@ from typing import Any
 HIDDEN = "[hidden]"
 _REFERENCE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _SECRET_NAME = re.compile(
-    r"(^|[_\-.])(api[_-]?key|secret|token|password|passwd|passphrase|credentials?|authorization|cookie|bearer)$"
-    r"|[_\-.]key$",
+    r"(^|[_\-.])(api[_-]?key|key|secret|tokens?|password|passwd|pwd|pass|passphrase|credentials?|authorization|auth|cookie|bearer"
+    r"|dsn|pat|jwt)$"
+    r"|(password|passwd|passphrase|apikey)$",
     re.IGNORECASE,
 )
 _PUBLIC_NAME = re.compile(
-    r"(^|[_\-.])(state|sort|primary|foreign|public|cache|stop|pad|eos|bos|unk|sep|mask)[_-](key|token)$"
+    r"(^|[_\-.])(state|sort|primary|foreign|public|cache|stop|pad|eos|bos|unk|sep|mask)[_-](key|tokens?)$"
+    r"|(^|[_\-.])(max|min|most|number|new)[_-]tokens$",
+    re.IGNORECASE,
 )
+_HANDS_OVER = re.compile(r"(^|_)(AUTH_SOCK|AGENT_INFO|AUTHORITY)$", re.IGNORECASE)
+"""Variables whose value is no secret, and lets a program use those of its user."""
 _ADDRESS = re.compile(
     r"(?<=://)(?:[^/?#\s@'\":]*:[^/?#\s@'\"]*|[^/?#\s@'\"]{16,})@"
 )  # git@ is nobody's secret
 _QUERY = re.compile(
-    r"(?i)([?&](?:api[_-]?key|key|token|access_token|secret|password|sig|signature)=)[^&#\s'\"\\,;]+"
+    r"(?i)([?&#](?:api[_-]?key|key|token|access_token|secret|password|sig|signature)=)[^&#\s'\"\\,;]+"
 )
 _HEADER = re.compile(
     r"(?i)\b((?:authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)|(?:bearer|basic)(?=\s+\S*\d))\s+)[\w.~+/=\-]{8,}"
 )
 _SHAPES = re.compile(
-    r"\b(?:sk|pk|rk)-[\w\-]{16,}|\bhf_\w{16,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bxox[abposr]-[\w\-]{10,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w\-]{30,}|\bglpat-[\w\-]{16,}|\beyJ[\w\-]{10,}\.[\w\-]{10,}\.[\w\-]{10,}"
+    r"\b(?:sk|pk|rk)(?:-[\w\-]{16,}|_(?:live|test)_\w{8,})|\bnpm_\w{20,}|\bhf_\w{16,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bxox[abposr]-[\w\-]{10,}"
+    r"|\bA[KS]IA[0-9A-Z]{16}\b|\bAIza[\w\-]{30,}|\bglpat-[\w\-]{16,}|\beyJ[\w\-]{10,}\.[\w\-]{10,}\.[\w\-]{10,}"
 )
+_PEM = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY-----.*?(?:-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY-----|\Z)",
+    re.DOTALL,
+)
+_OPTION = re.compile(
+    r"(--[a-z\-]{0,20}?(?:token|api-key|password|secret|key)(?:=|\s{1,2}))(?=\S{0,200}[\d_A-Z\-])[^\s\[$-]\S{7,}"
+)
+_ASSIGNED = re.compile(
+    r"(?i)((?:api[_-]?key|(?:access|secret|private|signing)[_-]?key|(?:access|auth|refresh|id)[_-]?token|client[_-]?secret"
+    r"|passw(?:or)?d)\\?['\"]?\s{0,3}[:=]\s{0,3})"
+    r"(?:\\?\"[^\"\\\n]{4,}|\\?'[^'\\\n]{4,}|(?![$\[])[^\s'\",;&)\]}\\]{8,})"
+)
+"""What stands after a name that says that it is secret, in quotes or not."""
+_ASSIGNED_WORD = re.compile(
+    r"(?i)((?<!eos_)(?<!bos_)(?<!pad_)(?<!unk_)(?<!stop_)(?<!mask_)(?:secret|token)\\?['\"]?\s{0,3}[:=]\s{0,3}\\?['\"]?)"
+    r"(?=[\w\-.~+/=]{0,64}\d)(?=[\w\-.~+/=]{0,64}[a-z])[\w\-.~+/=]{8,}"
+)
+"""The same after a word that stands in ordinary sentences too: what has digits and letters."""
 _SHORTEST = 8  # a shorter value may stand anywhere by chance
 _known: set[str] = set()
 
@@ -81,6 +104,10 @@ def redact(text: str) -> str:
     text = _ADDRESS.sub(_hide_address, text)
     text = _QUERY.sub(rf"\1{HIDDEN}", text)
     text = _HEADER.sub(rf"\1{HIDDEN}", text)
+    if "--" in text:
+        text = _OPTION.sub(rf"\1{HIDDEN}", _PEM.sub(HIDDEN, text))
+    if ":" in text or "=" in text:
+        text = _ASSIGNED_WORD.sub(rf"\1{HIDDEN}", _ASSIGNED.sub(_hide_assigned, text))
     return _SHAPES.sub(HIDDEN, text)
 
 
@@ -96,8 +123,7 @@ def redact_options(value: Any, name: str = "") -> Any:
         return [redact_options(item, name) for item in value]
     if not isinstance(value, str):
         return value
-    secret = bool(_SECRET_NAME.search(name)) and not _PUBLIC_NAME.search(name)
-    if secret and _REFERENCE.sub("", value.removeprefix("Bearer ")):
+    if _names_secret(name) and _REFERENCE.sub("", value.removeprefix("Bearer ")):
         _remember(value)
         return HIDDEN
     for within in _ADDRESS.findall(value):
@@ -125,21 +151,45 @@ def _hide_address(match: re.Match[str]) -> str:
     return f"{HIDDEN}@" if _REFERENCE.sub("", password) else match[0]
 
 
+def _hide_assigned(match: re.Match[str]) -> str:
+    """The name and the quotes stay, as does a value that is a reference or hidden already."""
+    value = match[0][len(match[1]) :]
+    quote = value[: len(value) - len(value.lstrip("\\'\""))]
+    inside = value[len(quote) :]
+    return match[0] if inside.startswith((HIDDEN, "Bearer ", "${")) else f"{match[1]}{quote}{HIDDEN}"
+
+
 def public_environment() -> dict[str, str]:
-    """This process's environment variables without those whose names say that they are secret: for foreign programs."""
-    return {name: value for name, value in os.environ.items() if not _names_secret(name)}
+    """This process's environment variables without those that hold a secret or let use one: for foreign programs.
+
+    Secret are those whose names say so, and those whose value is an address with a password in it.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not (_holds_secret(name, value) or _HANDS_OVER.search(name) or _opens(value))
+    }
 
 
 @functools.lru_cache(maxsize=4096)
 def _names_secret(name: str) -> bool:
-    return _SECRET_NAME.search(name) is not None
+    return bool(_SECRET_NAME.search(name)) and not _PUBLIC_NAME.search(name)
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    """Whether an environment variable holds a secret; the shell's own PWD is a folder."""
+    return name != "PWD" and _names_secret(name) and not value.isdigit()
+
+
+def _opens(value: str) -> bool:
+    return "://" in value and any(_hide_address(found) != found[0] for found in _ADDRESS.finditer(value))
 
 
 def _environment() -> tuple[tuple[str, str], ...]:
     return tuple(
         (name, value)
         for name, value in os.environ.items()
-        if len(value) >= _SHORTEST and _SECRET_NAME.search(name)
+        if len(value) >= _SHORTEST and _holds_secret(name, value)
     )
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import forked
@@ -17,7 +18,7 @@ from chat_server import refused, said, serve
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.policies.served.policy import OpenAIPolicy
 from turnwise.errors import InfraError, TurnwiseError
-from turnwise.secrets import HIDDEN, redact, redact_options, resolve, resolve_options
+from turnwise.secrets import HIDDEN, public_environment, redact, redact_options, resolve, resolve_options
 from turnwise.terminal import Guarded, hand_over
 from turnwise.trainers.recipe.load import load_recipe
 
@@ -244,7 +245,6 @@ def test_options_are_hidden_by_their_names():
         "state_key": "x",
         "stop_token": "x",
         "token_ids": [1],
-        "key": "x",
         "monkey": "x",
     }
     assert redact_options(plain) == plain
@@ -315,3 +315,102 @@ def test_foreign_programs_get_no_keys(monkeypatch):
     assert "OPENAI_API_KEY" not in given
     assert given["SORT_ORDER"] == "up"
     assert "PATH" in given
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", HIDDEN),
+        ("npm_abcdefghijklmnopqrstuvwxyz0123456789", HIDDEN),
+        ("ASIAIOSFODNN7EXAMPLE", HIDDEN),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY----- after", f"{HIDDEN} after"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", HIDDEN),
+        ('{"api_key": "plain word", "n": 1}', f'{{"api_key": "{HIDDEN}", "n": 1}}'),
+        (r"{\"api_key\": \"plain\"}", rf"{{\"api_key\": \"{HIDDEN}\"}}"),
+        ("{'password': 'hunter2 x'}", f"{{'password': '{HIDDEN}'}}"),
+        ("OPENAI_API_KEY=plainword0 next", f"OPENAI_API_KEY={HIDDEN} next"),
+        ("x-api-key: plainword", f"x-api-key: {HIDDEN}"),
+        ("token=abc123def456", f"token={HIDDEN}"),
+        ("run --token plain-word-1 more", f"run --token {HIDDEN} more"),
+        ("--api-key=Abcdefgh1", f"--api-key={HIDDEN}"),
+        ("http://h/#access_token=abc&x=1", f"http://h/#access_token={HIDDEN}&x=1"),
+        *((text, text) for text in (
+            "api_key: ${MY_KEY}", "a token: the first of 3", "eos_token: <|im_end|>", "3 tokens: 5 were", "Leave --token none out",
+            "give it --token-file run.token", "engine.options.token_file", "it's a key: value pair", "Authorization: Bearer ${KEY}",
+        )),
+    ],
+)  # fmt: skip
+def test_keys_of_every_form_are_hidden_in_text_and_words_are_not(said, shown):
+    assert redact(said) == shown
+    assert redact(shown) == shown
+
+
+def test_options_whose_names_say_that_they_are_secret_are_hidden():
+    secret = dict.fromkeys(
+        ("auth", "pwd", "pass", "key", "tokens", "dsn", "GH_PAT", "MYSQL_PWD", "PGPASSWORD", "apikey"),
+        "x y z",
+    )
+    public = {
+        "state_key": "a",
+        "max_tokens": "5",
+        "keys": "b",
+        "path": "c",
+        "eos_token": "d",
+        "author": "e",
+        "passed": "f",
+    }
+    assert redact_options(secret | public) == dict.fromkeys(secret, HIDDEN) | public
+
+
+def test_programs_of_others_get_no_variable_that_holds_or_uses_a_secret(monkeypatch):
+    secret = (
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "GH_PAT",
+        "AUTH",
+        "SSH_AUTH_SOCK",
+        "HF_TOKEN",
+        "SENTRY_DSN",
+        "XAUTHORITY_KEY",
+    )
+    for name in secret:
+        monkeypatch.setenv(name, "plain-word")
+    monkeypatch.setenv("DB_URL", "postgres://u:pw@h/d")
+    public = {
+        "MAX_TOKENS": "4096",
+        "GOOD_URL": "http://h/x",
+        "PWD": str(HERE),
+        "KEYBOARD": "de",
+        "COMPASS": "north",
+    }
+    for name, value in public.items():
+        monkeypatch.setenv(name, value)
+    given = public_environment()
+    assert not {*secret, "DB_URL"} & given.keys()
+    assert public.items() <= given.items()
+    assert (
+        redact(f"in {HERE}: plain-word") == f"in {HERE}: {HIDDEN}"
+    )  # of the shell's own PWD nothing is hidden
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "-----BEGIN PRIVATE KEY-----",
+        "--",
+        "--a-",
+        "api_key=",
+        "a_",
+        "token: ",
+        'password="',
+        "token=a1",
+        "http://a:",
+    ],
+)
+def test_hiding_keys_takes_time_that_grows_as_the_text_does(unit):
+    spent = []
+    for size in (20_000, 40_000, 80_000):
+        began = time.process_time()
+        redact(unit * (size // len(unit)))
+        spent.append(time.process_time() - began)
+    assert spent[2] < 8 * spent[0] + 0.1  # quadratic were 16

@@ -80,8 +80,8 @@ def test_a_run_that_fell_silent_loses_its_engine_and_hears_of_it(
     server = served()
     silent, heir = fleet(server.url), fleet(server.url)
     push_weights(random_model(seed=3), silent, 1)
-    beat, speaks = silent._lease.beat, threading.Event()
-    monkeypatch.setattr(silent._lease, "beat", lambda server: not speaks.wait(30) or beat(server))
+    beat, speaks = silent._publishing._lease.beat, threading.Event()
+    monkeypatch.setattr(silent._publishing._lease, "beat", lambda server: not speaks.wait(30) or beat(server))
     push_weights(random_model(seed=4), heir, 1)  # waits until the lease is lost
     speaks.set()
     silent.options = silent.options._replace(patience_s=3600.0)  # waiting brings nothing: the other run lives
@@ -99,7 +99,7 @@ def test_an_evaluation_whose_engine_is_given_other_weights_meanwhile_ends_with_t
     evaluation, unused = fleet(server.url), fleet(server.url)
 
     def looked(server: RemoteServer) -> Any:
-        if held.is_set() and server in evaluation._router.servers():
+        if held.is_set() and server in evaluation._serving.router.servers():
             raise EngineError("Not now.", "Wait.")
         return look(server)
 
@@ -109,7 +109,7 @@ def test_an_evaluation_whose_engine_is_given_other_weights_meanwhile_ends_with_t
     push_weights(random_model(seed=3), fleet(server.url), 0)  # as a warm start is published
     held.clear()
     said = rf"not all be of one model: the engine at {server.name} has weights 0 of another run \([0-9a-f]{{8}}\)"
-    wait_for(lambda: bool(evaluation._own.disturbed))
+    wait_for(lambda: bool(evaluation._watch._own.disturbed))
     with pytest.raises(EngineError, match=said):
         sample(evaluation, PROMPTS[:1])
     with pytest.raises(EngineError, match=said):
@@ -137,7 +137,7 @@ def test_what_was_sampled_before_a_run_took_the_engine_stands_and_others_go_on(
     taken, other = served(), served()
     evaluation = fleet(taken.url, other.url)
     sample(evaluation)
-    wait_for(lambda: all(evaluation._own.is_sure(s) for s in evaluation._router.servers()))
+    wait_for(lambda: all(evaluation._watch._own.is_sure(s) for s in evaluation._serving.router.servers()))
     push_weights(random_model(seed=3), fleet(taken.url), 0)
     wait_for(lambda: any("has weights 0" in row.cause for row in evaluation.health()))
     sample(evaluation)

@@ -162,7 +162,7 @@ def test_an_engine_that_cannot_be_dealt_with_is_out_and_ends_no_watch(
 
 def test_without_a_watch_nothing_is_sampled(served: Any, fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
     remote = fleet(served().url)
-    monkeypatch.setattr(remote, "_follow_roster", lambda: 1 / 0)
+    monkeypatch.setattr(remote._watch, "_follow_roster", lambda: 1 / 0)
     wait_for(remote._watch.task.done)
     with pytest.raises(EngineError, match="Nobody watches the engines any more: ZeroDivisionError"):
         sample(remote, PROMPTS[:1])
