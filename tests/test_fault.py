@@ -85,7 +85,9 @@ def test_a_program_that_played_is_the_agents_whatever_its_exit_code_and_one_that
     assert played is not None
     assert ran is not None
     assert (played.party, ran.party) == (Party.AGENT, Party.INFRASTRUCTURE)
-    assert of_rpc(-32000, "No such file").party is Party.AGENT
+    assert of_rpc("No such file").party is Party.AGENT
+    silent, gone = of_rpc("Timed out", silent=True), of_rpc("Connection closed", gone=True)
+    assert [one.party for one in (silent, gone)] == [Party.INFRASTRUCTURE] * 2
 
 
 def test_errors_of_any_length_and_depth_are_read_in_time():

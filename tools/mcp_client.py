@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 from turnwise.doors import without_token
 from turnwise.errors import InfraError
 from turnwise.extras import needing
+from turnwise.fault import Blame, Party, of_rpc
 from turnwise.secrets import redact, resolve
 from turnwise.tools.core import Json, Tool, ToolCall, ToolError, ToolSpec
 from turnwise.tools.owner import mark
@@ -159,8 +160,10 @@ class McpConnection:
             )
         except InfraError as error:
             cause = error.__cause__
-            if isinstance(cause, MCPError) and self._said(cause, time.monotonic() - began):
-                raise ToolError(str(cause)[:2000]) from None
+            if isinstance(cause, MCPError):
+                blame = self._blame(cause, time.monotonic() - began)
+                if blame.party is Party.AGENT:
+                    raise ToolError(blame.said[:2000]) from None
             if isinstance(cause, ValidationError):
                 raise ToolError(f"The server's answer to {call.name} cannot be read.") from None
             raise
@@ -215,11 +218,11 @@ class McpConnection:
                 self._ready.set_exception(error)
             raise
 
-    def _said(self, error: MCPError, seconds: float) -> bool:
-        """Whether an error is the server's answer, and not the SDK's word for a server that is gone or silent."""
-        if error.code == _TIMED_OUT and seconds >= self.timeout:
-            return False
-        return error.code != _CLOSED or self._is_alive()
+    def _blame(self, error: MCPError, seconds: float) -> Blame:
+        """Who is to blame for an error: it is the server's answer, or the SDK's word for a server that is gone or silent."""
+        silent = error.code == _TIMED_OUT and seconds >= self.timeout
+        gone = error.code == _CLOSED and not self._is_alive()
+        return of_rpc(str(error), silent=silent, gone=gone)
 
     def _is_alive(self) -> bool:
         from mcp import MCPError

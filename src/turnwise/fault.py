@@ -234,12 +234,15 @@ def of_exit(code: int, *, acted: bool, replies: int, said: str = "") -> Blame | 
     )
 
 
-def of_rpc(code: int, said: str) -> Blame:
-    """The blame for an error that a tool's server (JSON-RPC) answers a call with: it is an answer, so the call is at fault.
+def of_rpc(said: str, *, silent: bool = False, gone: bool = False) -> Blame:
+    """The blame for a call of a tool that its server (JSON-RPC) did not carry out.
 
-    That the server did not answer at all is :data:`FaultCause.UNREACHABLE` or :data:`FaultCause.TIMED_OUT`.
+    An error that the server answers with is an answer, whatever its code, so the call is at fault; not so where the server was
+    ``silent`` until the deadline, or is ``gone``.
     """
-    return Blame(FaultCause.CALL_FAILED, said or f"error {code}")
+    if silent:
+        return Blame(FaultCause.TIMED_OUT, said)
+    return Blame(FaultCause.UNREACHABLE if gone else FaultCause.CALL_FAILED, said)
 
 
 def _by_code(status: int, found: _Evidence) -> FaultCause | None:
