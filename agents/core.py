@@ -17,6 +17,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.fault import FaultCause
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool
+from turnwise.tools.thoughts import without_thoughts
 
 
 class Outcome(enum.StrEnum):
@@ -241,10 +242,12 @@ class Reply(NamedTuple):
     def cause(self) -> FaultCause | None:
         """What went wrong with it that is named beside the figures; None: nothing."""
         cause = _CAUSES.get(self.served.finish)
-        said = self.message.content.strip() or self.message.tool_calls
-        if cause is FaultCause.CUT_BY_LIMIT and not said and self.served.thoughts:
-            return FaultCause.THOUGHTS_ATE_BUDGET
-        return cause
+        if cause is not FaultCause.CUT_BY_LIMIT or self.message.tool_calls:
+            return cause
+        content = self.message.content
+        thought = self.served.thoughts or self.served.usage.reasoning or content.strip()
+        only_thoughts = thought and not without_thoughts(content).strip()
+        return FaultCause.THOUGHTS_ATE_BUDGET if only_thoughts else cause
 
     @property
     def tokens(self) -> int:

@@ -170,6 +170,12 @@ _REFUSAL_WORDS = re.compile(
 )
 _STATUS_OF = {"1002": 429, "1004": 401, "1008": 402, "1039": 429, "1041": 429, "2013": 400, "2049": 401}
 """What numbers mean that stand in an answer of status 200 (MiniMax's)."""
+_CALL_CODES = frozenset({"tool_use_failed", "malformed_function_call", "tool_call_parse_error"})
+_CALL_WORDS = re.compile(
+    r"(?:failed to parse|error parsing|could not parse|cannot parse|unable to parse) (?:the )?(?:tool|function)[ _]?calls?"
+    r"|failed to call a function"
+)
+"""What servers say that cannot read a call which their model has written."""
 _OVERLOAD_CODES = frozenset(
     {"overloaded_error", "overloaded", "service_unavailable", "unavailable", "model_overloaded"}
 )
@@ -258,6 +264,8 @@ def _by_code(status: int, found: _Evidence) -> FaultCause | None:
         return FaultCause.CONTEXT_FULL
     if codes & _REFUSAL_CODES:
         return FaultCause.CONTENT_FILTERED
+    if codes & _CALL_CODES or _CALL_WORDS.search(found.words):
+        return FaultCause.CALL_FAILED
     if codes & _OVERLOAD_CODES:
         return FaultCause.OVERLOADED
     return None

@@ -60,8 +60,14 @@ def test_thoughts_that_took_the_whole_limit_are_told_apart_and_a_few_are_no_head
     few = evaluated(Saying(*[Served(Finish.STOP)] * 5, Served(Finish.LENGTH, thoughts="hm")), episodes=8)
     assert few.headline == ""
     assert {*few.said.causes} == {"cut_by_limit"}  # they said something
-    none = evaluated(Saying(Served(Finish.LENGTH, thoughts="hm"), words=" "))
-    assert {*none.said.causes} == {"thoughts_ate_budget"}
+    hidden = Served(Finish.LENGTH, usage=Usage(9, 400, reasoning=400))
+    for said, words in (
+        (Served(Finish.LENGTH, thoughts="hm"), " "),
+        (hidden, ""),
+        (Served(Finish.LENGTH), "<think>Hm"),
+    ):
+        none = evaluated(Saying(said, words=words))
+        assert {*none.said.causes} == {"thoughts_ate_budget"}
     assert "thoughts took all of max_tokens" in none.headline
 
 

@@ -371,6 +371,22 @@ def test_a_provider_that_refuses_the_conversation_ends_it_and_it_counts(status, 
     assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        (400, {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": "<function=look {"}, "<function=look {"),
+        (500, {"message": "Failed to parse tool call arguments as JSON: unexpected end", "type": "server_error", "code": 500}, ""),
+        (500, {"message": "error parsing tool call: raw='{\"a', err=unexpected end of JSON input"}, ""),
+    ],
+)  # fmt: skip
+def test_a_call_that_its_own_server_cannot_read_is_the_model_s_mistake(status, error, words):
+    with serve(lambda _: web.json_response({"error": error}, status=status), golden) as server:
+        (episode,) = play(OpenAIPolicy("m", server.url))
+    first = episode.trajectory.turns[0]
+    assert (first.bad_action, first.action.content, episode.end) == (True, words, EndReason.SOLVED)
+    assert error["message"][:20] in first.action.malformed
+
+
 def test_the_body_of_an_error_is_told_whatever_its_form():
     detail = {
         "detail": [{"type": "extra_forbidden", "loc": ["body", "x"], "msg": "Extra inputs are not permitted"}]

@@ -311,6 +311,18 @@ def _check_length(message: Message, reading: AnswerForm) -> None:
         raise ToolError(f"The reply is longer than {reading.most} bytes.")
 
 
+def unread_call(body: bytes, why: str) -> Answer:
+    """The replacement for a reply whose call the server could not read: the model's mistake, with its words where they are told."""
+    try:
+        told = json.loads(body[:_BESIDE_WORDS].decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        told = None
+    error = told.get("error") if isinstance(told, dict) else None
+    written = error.get("failed_generation") if isinstance(error, dict) else None
+    content = _plain(written)[:_SHOWN] if isinstance(written, str) else ""
+    return Answer(_mistake(content, why or "The tool call cannot be read."), Served(Finish.STOP))
+
+
 def cut_reply(error: ReplyTooLong) -> Answer:
     """The replacement for a reply that was too long to be read."""
     return Answer(_mistake("", str(error)))

@@ -26,6 +26,7 @@ from turnwise.agents.policies.served.answers import (
     cut_reply,
     most_bytes,
     read_answer,
+    unread_call,
 )
 from turnwise.agents.policies.served.manners import LIMITS, OWN_LIMIT, Manners, after_refusal, droppable
 from turnwise.agents.policies.served.naming import ToolNames
@@ -327,6 +328,8 @@ class OpenAIPolicy:
             raise ServerRefusal(Blame(FaultCause.NO_COMPLETION, str(error))) from error
         except openai.APIStatusError as error:
             blame = of_answer(error.status_code, error.response.content, sent=droppable(request))
+            if blame.cause is FaultCause.CALL_FAILED:
+                return unread_call(error.response.content, blame.said)
             wait_s = _asked_wait(error.response.headers)
             raise ServerRefusal(blame, error.status_code, wait_s) from error
         except (openai.APITimeoutError, TimeoutError) as error:
