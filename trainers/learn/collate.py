@@ -128,6 +128,18 @@ def collate_turns(groups: Sequence[Group]) -> TurnBatch:
     return _turns(trajectories, group_B, truncated_B)
 
 
+def rewards_of(groups: Sequence[Group]) -> Tensor:
+    """Return the rewards of the turns of all first trajectories, (B, K), 0 where there is no turn.
+
+    Raises:
+        RunError: one is no number that a tensor can hold.
+    """
+    episodes = [episode for group in groups for episode in group]
+    for episode in episodes:
+        _refuse_infinite(episode)
+    return _rewards([episode.trajectory for episode in episodes])
+
+
 def collate_rows(trajectories: Sequence[Trajectory], sources: Sequence[str] = ()) -> TokenRows:
     """The token side of :func:`collate`.
 
@@ -245,16 +257,24 @@ def _refuse_infinite(episode: Episode) -> None:
                 )
 
 
+def _rewards(trajectories: Sequence[Trajectory]) -> Tensor:
+    most = max((len(one.turns) for one in trajectories), default=0)
+    # In float32 equal returns would differ from their mean.
+    reward_BK = torch.zeros(len(trajectories), most, dtype=torch.float64)
+    for b, one in enumerate(trajectories):
+        for k, turn in enumerate(one.turns):
+            reward_BK[b, k] = turn.reward
+    return reward_BK
+
+
 def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: list[bool]) -> TurnBatch:
-    n, most = len(trajectories), max((len(t.turns) for t in trajectories), default=0)
-    reward_BK = torch.zeros(
-        n, most, dtype=torch.float64
-    )  # in float32 equal returns would differ from their mean
+    reward_BK = _rewards(trajectories)
+    n, most = reward_BK.shape
     mask_BK = torch.zeros(n, most, dtype=torch.bool)
     state_BK = torch.zeros(n, most, dtype=torch.long)
     for b, trajectory in enumerate(trajectories):
         for k, turn in enumerate(trajectory.turns):
-            reward_BK[b, k], mask_BK[b, k] = turn.reward, True
+            mask_BK[b, k] = True
             # 63 bits of a hash, whatever the environment's keys look like: equal states, equal numbers.
             hashed = hashlib.blake2b(turn.state_key.encode(), digest_size=8).digest()
             state_BK[b, k] = int.from_bytes(hashed) >> 1

@@ -1,104 +1,35 @@
-"""Whether the choices of a recipe exist and go together."""
+"""Choices of a recipe that exist and do not go together."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator
 
 import torch
 
-from turnwise.agents.gateway.agent_program import program_of
 from turnwise.agents.models.small import HEAD_DIMS
-from turnwise.agents.multi_agent import agents_of, check_opponents
-from turnwise.agents.policies.registry import check_spec
-from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.multi_agent import agents_of
 from turnwise.agents.rollout import Request
-from turnwise.agents.tokens.template import check_tools_format
 from turnwise.agents.workers.hosted import parse_address
-from turnwise.envs.registry import env_class, get_suite
-from turnwise.envs.returned import check_named
+from turnwise.envs.registry import get_suite
 from turnwise.errors import RecipeError
-from turnwise.registry import Component, components, get_component
-from turnwise.tasks.core import Suite, Task
-from turnwise.trainers.core import SEAMS
+from turnwise.registry import Component, components
+from turnwise.tasks.core import Task
 from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
 from turnwise.trainers.recipe.no_effect import toy_turns
-from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, made
+from turnwise.trainers.recipe.part import LossPart
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.scheduled import misfitting_schedules
-from turnwise.trainers.recipe.schema import Recipe, plain
-from turnwise.trainers.recipe.synonyms import PARTS
+from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.choose import measurable
 from turnwise.trainers.strategy.runner import DryRunner, Strategy
 from turnwise.trainers.teacher.core import GIVES
-
-SINGLE = ("judge", "reward", "filter", "credit", "correction", "reduce")
-"""Seams that a recipe fills with one part."""
-
-Where: TypeAlias = Callable[[str], str]
-"""In which line a dotted key was given, for a message; empty where that is not known."""
-
-
-def missing(recipe: Recipe, where: Where) -> Iterator[RecipeProblem]:
-    """Problems with names in the recipe that do not exist: suites, scripts, opponents, parts and options."""
-    suites: list[Suite] = []
-    for name in recipe.suites:
-        yield from found_by(lambda n=name: suites.append(get_suite(n)), where("suite"))
-    rollout, warm = recipe.rollout, recipe.warm_start
-    if warm is not None:
-        yield from found_by(lambda: scripted(warm.demonstrator), where("warm_start.demonstrator"))
-    if recipe.agent is not None:
-        told = plain(recipe.agent)
-        yield from found_by(lambda: program_of(told, "agent").check(), where("agent"))
-    yield from _not_json(rollout.env_options, "rollout.env_options", where)
-    for suite in suites:
-        if rollout.env_options:
-            yield from found_by(
-                lambda s=suite: check_named(env_class(s.env), rollout.env_options, "environment"),
-                where("rollout.env_options"),
-            )
-        for key, opponents in (
-            ("rollout.opponents", rollout.opponents),
-            ("evaluate.opponents", recipe.evaluate.opponents),
-        ):
-            yield from _missing_opponents(suite, key, opponents, where)
-    for seam in SINGLE:
-        yield from _missing_part(seam, getattr(recipe, seam), where(seam))
-    for seam in ("sampler", "strategy"):
-        yield from _missing_part(seam, getattr(rollout, seam), where(f"rollout.{seam}"))
-    for part in recipe.loss:
-        unknown = list(_missing_part("loss", part, where("loss")))
-        yield from unknown or found_by(lambda p=part: _check_loss(p), where("loss"))
-    for seam in ("guide", "source"):
-        for part in getattr(recipe, seam):
-            unknown = list(_missing_part(seam, part, where(seam)))
-            yield from unknown
-            if isinstance(part, SourcePart) and not unknown:
-                yield from found_by(part.make, where(seam))
-            yield from _missing_foreign(part, where(seam))
-    if recipe.teacher is not None:
-        yield from _missing_part("teacher", recipe.teacher, where("teacher"))
-    for part in recipe.schedule.values():
-        unknown = list(_missing_part("schedule", part, where("schedule")))
-        yield from unknown or found_by(lambda p=part: made(p, "schedule"), where("schedule"))
-    for seam, key in (("signal", "signals"), ("shape", "shape"), ("sink", "sinks")):
-        for part in getattr(recipe, key):
-            yield from _missing_part(seam, part, where(key))
-    engines: list[Component] = []
-    yield from found_by(
-        lambda: engines.append(get_component("engine", recipe.engine.kind)), where("engine.kind")
-    )
-    for engine in engines:
-        yield from found_by(lambda e=engine: e.build(recipe.engine.options), where("engine.options"))
-    yield from found_by(lambda: check_tools_format(recipe.sampling.tools), where("sampling.tools"))
 
 
 def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
@@ -161,73 +92,6 @@ def _misfitting_agent(recipe: Recipe) -> Iterator[RecipeProblem]:
                 f"The program of `agent` plays one agent, and in {name} several are trained.",
                 "Name who plays the others (rollout.opponents), or leave `agent` out.",
             )
-
-
-def _missing_opponents(
-    suite: Suite, key: str, opponents: Mapping[str, str], where: Where
-) -> Iterator[RecipeProblem]:
-    yield from found_by(lambda: check_opponents(suite, opponents), where(key), f"{key}: ")
-    for spec in opponents.values():
-        yield from found_by(lambda s=spec: check_spec(s), where(key), f"{key}: ")
-
-
-def _missing_part(seam: str, part: Part, place: str) -> Iterator[RecipeProblem]:
-    for cause, remedy in found_by(lambda: part.build(seam), place):
-        yield RecipeProblem(cause, PARTS.get((seam, part.name)) or _elsewhere(seam, part.name) or remedy)
-
-
-def _elsewhere(seam: str, name: str) -> str:
-    """What to write where a part of this name is of another kind; empty if there is none, or it is of this one."""
-    kinds = [kind for kind in SEAMS if name in (entry.name for entry in components(kind))]
-    if not kinds or seam in kinds:
-        return ""
-    if kinds[0] == "shape":
-        return f"It is a shape, laid over a credit rule: keep one, such as grpo, and write shape: [{name}]."
-    return f"There is a {kinds[0]} of this name (`turnwise list {kinds[0]}`)."
-
-
-def _missing_foreign(part: GuidePart, place: str) -> Iterator[RecipeProblem]:
-    """Problems with the losses and the correction of a guide's or a source's tokens."""
-    shows = isinstance(part, SourcePart)  # what it shows is a minibatch of its own
-    for loss in part.loss or ():
-        missing = list(_missing_part("loss", loss, place))
-        yield from missing or ([] if shows else found_by(lambda p=loss: _no_whole(p), place))
-    if part.correction is not None:
-        yield from _missing_part("correction", part.correction, place)
-
-
-def _no_whole(part: LossPart) -> None:
-    if part.whole:
-        raise RecipeError(
-            f"The loss {part.name!r} is of whole minibatches, and a guide has single tokens only.",
-            "Choose a loss of tokens.",
-        )
-
-
-def _check_loss(part: Part) -> None:
-    """A loss that remembers sees every token once: micro-batches must not count."""
-    entry = part.component("loss")
-    if inspect.isclass(entry.target) and not entry.whole:
-        raise RecipeError(
-            f"The loss {part.name!r} is a class, so that it remembers, and is not of whole minibatches.",
-            "Register it with whole=True, or make it a function.",
-        )
-
-
-def _not_json(value: Any, key: str, where: Where) -> Iterator[RecipeProblem]:
-    """Values that YAML reads as something that no episode log can hold, such as dates."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _not_json(inner, f"{key}.{name}", where)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _not_json(inner, key, where)
-    elif not isinstance(value, (str, int, float, bool, type(None))):
-        yield RecipeProblem(
-            f"The recipe's {key!r} is a {type(value).__name__} to YAML ({value}), which an episode log cannot hold"
-            f"{where(key)}.",
-            "Write it in quotes, as text.",
-        )
 
 
 def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:

@@ -16,10 +16,11 @@ import pydantic
 
 from turnwise.errors import NotFoundError, RecipeError
 from turnwise.trainers.recipe.algorithms import Algorithm, expand, get_algorithm, settle
-from turnwise.trainers.recipe.compatible import misfits, missing
+from turnwise.trainers.recipe.compatible import misfits
 from turnwise.trainers.recipe.dotted import changed
 from turnwise.trainers.recipe.equal_groups import losing_equal_groups
 from turnwise.trainers.recipe.errors import explain_invalid, where, without
+from turnwise.trainers.recipe.names import missing
 from turnwise.trainers.recipe.no_effect import useless
 from turnwise.trainers.recipe.phases import completed, wrong_contents, wrong_phases
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -14,11 +13,11 @@ from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group, TurnBatch
 from turnwise.trainers.kit.meter import PartMeter
-from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, collate_turns
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate
 from turnwise.trainers.learn.minibatch import Stream
 from turnwise.trainers.run.parts import Parts
+from turnwise.trainers.run.paying import pay
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.signal.measure import Signals
 from turnwise.trainers.source.core import SourceDraw, is_known, marked
@@ -90,7 +89,12 @@ def update_policy(
     if not groups and not joined and not beside:
         return UpdateResult()
     together = [*groups, *joined]
-    batch, paid, metrics = _paid(see, signals, parts, together, teaching, meter)
+    batch = _taught(see, together, teaching, meter)
+    asked, metrics = parts.paid_signals - batch.turns.measured, dict[str, float]()
+    if asked:
+        batch, metrics = signals.measure(see, batch, together, only=asked)
+    with meter.of("reward"):
+        batch, paid = pay(batch, together, parts.reward, asked)
     batch, measured = signals.measure(see, batch, paid)
     metrics |= measured
     turns = batch.turns
@@ -161,46 +165,6 @@ def _taught(
         return batch
     with meter.of("teacher", lambda: see.learner.reader.tokens_read):
         return taught(teaching.teacher, see, batch, groups, teaching.top)
-
-
-def _paid(
-    see: SignalContext,
-    signals: Signals,
-    parts: Parts,
-    groups: Sequence[Group],
-    teaching: Teaching | None,
-    meter: PartMeter,
-) -> tuple[TrainingBatch, list[Group], dict[str, float]]:
-    """The batch and the groups with the recipe's rewards, which may pay for signals."""
-    metrics: dict[str, float] = {}
-    batch = _taught(see, groups, teaching, meter)
-    asked = parts.paid_signals - batch.turns.measured
-    if asked:
-        batch, measured = signals.measure(see, batch, groups, only=asked)
-        metrics |= measured
-        groups = _told(groups, {name: batch.turns.signals[name] for name in sorted(asked)})
-    with meter.of("reward"):
-        paid = [parts.reward(group) for group in groups]
-    reward_BK = collate_turns(paid).reward_BK
-    return batch._replace(turns=dataclasses.replace(batch.turns, reward_BK=reward_BK)), paid, metrics
-
-
-def _told(groups: Sequence[Group], measured: dict[str, Tensor]) -> list[Group]:
-    """The groups with what was measured written into their turns."""
-    rows = {name: iter(x if x.dim() == 2 else x[:, None]) for name, x in measured.items()}
-    told: list[Group] = []
-    for group in groups:
-        members = []
-        for episode in group:
-            x = {name: next(row).tolist() for name, row in rows.items()}
-            turns = range(len(episode.trajectory.turns))
-            members.append(
-                with_signals(
-                    episode, [{name: v[k if len(v) > 1 else 0] for name, v in x.items()} for k in turns]
-                )
-            )
-        told.append(members)
-    return told
 
 
 def _per_turn(x_BK: Tensor, turns: TurnBatch) -> list[list[float]]:
