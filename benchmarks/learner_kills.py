@@ -160,7 +160,7 @@ def ahead(out: Path) -> dict[str, Any]:
     keys = Counter((record.update, record.group, record.episode.seed) for record in records)
     by_update = Counter(update for update, _, _ in keys)
     lags = [
-        (record.update or 0) - span.version
+        (record.update or 1) - 1 - span.version
         for record in records
         for turn in record.episode.trajectory.turns
         for span in turn.reply.versions

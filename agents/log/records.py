@@ -65,7 +65,7 @@ class Record:
         episode: what was played.
         policy: the policy's name.
         env: the environment's code and options.
-        update: the training update that it belongs to, None outside training.
+        update: the training update that it belongs to, counted from 1; None outside training.
         group: the number of its group within the update; equal numbers are siblings.
         suite: that the task was drawn from, in training.
         advantages: what the credit rule gave each turn of the agents that are trained; empty outside training.

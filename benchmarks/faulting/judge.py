@@ -201,7 +201,7 @@ def faulty_run(out: Path, expect: str, hit: Hit, group_size: int) -> list[str]:
         by_update.setdefault(update, []).append(members)
     for row in rows(out / "metrics.jsonl"):
         if row["phase"] == "rl":
-            wrong += _update(row, by_update.get(row["update"] - 1, []))
+            wrong += _update(row, by_update.get(row["update"], []))
     for row in rows(out / "evaluations.jsonl"):
         wrong += _evaluated(row)
     return wrong + _written(out)

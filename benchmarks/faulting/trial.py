@@ -365,7 +365,7 @@ class _Run:
         self.before = self._saved()
         if self.trial.scope == "train":
             self.checkpoint = judge.newest(self.out / "checkpoints")
-            self.before = [line for line in self.before if line["update"] < self.checkpoint]
+            self.before = [line for line in self.before if line["update"] <= self.checkpoint]
 
     def _check_end(self, ended: Ended, number: int) -> None:
         if ended.code is None:

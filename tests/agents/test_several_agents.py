@@ -156,6 +156,7 @@ def test_every_side_is_trained_logged_and_replayed(tmp_path: Any) -> None:
         {"top": (0.0, 0.0), "bottom": (2.0, 2.0)},
         {"top": (1.0, 1.0), "bottom": (3.0,)},
     ]
+    assert [r.update for r in records] == [1, 1], "the first update, as in metrics"
     assert replay(tmp_path / "log.jsonl").ok
 
 

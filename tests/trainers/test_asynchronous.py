@@ -47,13 +47,13 @@ class Runs:
         return load_file(self.folder / out / f"checkpoints/step-{step:06d}/model/model.safetensors")
 
     def tokens(self, out: str = "run") -> Iterator[tuple[int, int]]:
-        """(update, version) of every token that was trained on, from the episode log."""
+        """(updates made before it, version) of every token that was trained on, from the episode log."""
         for record in LogReader(self.folder / out / "episodes.jsonl.zst"):
             for name, given in record.advantages.items():
                 for turn, _ in zip(record.episode.trajectories[name].turns, given, strict=True):
                     ends = [*(span.start for span in turn.reply.versions[1:]), len(turn.reply.action_ids)]
                     for span, end in zip(turn.reply.versions, ends, strict=True):
-                        yield from [(record.update or 0, span.version)] * (end - span.start)
+                        yield from [((record.update or 1) - 1, span.version)] * (end - span.start)
 
 
 @pytest.fixture

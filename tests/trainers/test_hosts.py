@@ -88,7 +88,7 @@ def test_a_run_whose_hosts_are_killed_has_every_episode_once_and_as_without(
         {
             r.episode.seed: [(t.reply.action_ids, t.reward, t.state_key) for t in r.episode.trajectory.turns]
             for r in found
-            if r.update == 0
+            if r.update == 1
         }
         for found in (here, there)
     ]

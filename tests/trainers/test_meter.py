@@ -36,8 +36,9 @@ def learned(recipe: dict[str, Any], run: Path) -> list[tuple[dict[str, float], i
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     records = list(LogReader(run / "episodes.jsonl.zst"))
     return [
-        (row, sum(read(r.episode) for r in records if r.update == update))
-        for update, row in enumerate(row for row in rows if row["phase"] == "rl")
+        (row, sum(read(r.episode) for r in records if r.update == row["update"]))
+        for row in rows
+        if row["phase"] == "rl"
     ]
 
 

@@ -77,7 +77,7 @@ def test_a_run_attempts_again_what_failed_and_learns_it_as_if_untold(
     run = tmp_path / "run"
     train(recipe, out=run, preflight=False, log=lambda line: None)
     tokenizer: Any = AutoTokenizer.from_pretrained(run / "checkpoints/step-000002/model")
-    helped: dict[int, int] = {0: 0, 1: 0}  # updates are counted from 0 in the log, from 1 in metrics
+    helped: dict[int, int] = {1: 0, 2: 0}
     for record in LogReader(run / "episodes.jsonl.zst"):
         (turn,) = record.episode.trajectory.turns
         if record.update not in helped or not turn.reply.source:
@@ -94,7 +94,7 @@ def test_a_run_attempts_again_what_failed_and_learns_it_as_if_untold(
     by_update = {row["update"]: row for row in metrics if "success_unguided" in row}
     for update, episodes in helped.items():
         assert episodes, "of twelve groups of two, five fail twice"
-        row = by_update[update + 1]
+        row = by_update[update]
         assert row["guide/reattempt_share"] == episodes / 24
         assert row["success"] > row["success_unguided"]
 

@@ -83,7 +83,7 @@ def test_what_was_changed_in_the_log_is_found(run: Path) -> None:
             record, episode=dataclasses.replace(record.episode, trajectories={one.agent: changed})
         )
 
-    at = next(i for i, record in enumerate(records) if record.update == 1)
+    at = next(i for i, record in enumerate(records) if record.update == 2)
     records[at] = tampered(records[at])
     rewrite(run, records)
     with pytest.raises(TurnwiseError, match=r"Update 2 of .* gives other advantages than its log has"):
@@ -97,7 +97,7 @@ def test_a_log_probability_that_was_changed_gives_other_weights(run: Path) -> No
         return reply._replace(logprobs=tuple(x - 0.5 for x in reply.logprobs))
 
     for i, record in enumerate(records):
-        if record.update == 2:
+        if record.update == 3:
             one = record.episode.trajectory
             turns = tuple(dataclasses.replace(turn, reply=quieter(turn.reply)) for turn in one.turns)
             episode = dataclasses.replace(
@@ -112,7 +112,7 @@ def test_a_log_probability_that_was_changed_gives_other_weights(run: Path) -> No
 def test_what_is_gone_is_named(run: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(run, whole, symlinks=True)
-    keep_records(run / "episodes.jsonl.zst", lambda record: record.update != 1)
+    keep_records(run / "episodes.jsonl.zst", lambda record: record.update != 2)
     with pytest.raises(TurnwiseError, match="no episode of update 2"):
         relearn(run)
     recipe = yaml.safe_load((whole / "recipe.yaml").read_text())

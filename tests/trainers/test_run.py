@@ -121,12 +121,12 @@ def filled(path: Path) -> RunDirectory:
         run.log_metrics(step, "warm_start", {"nll": step})
     run.log_evaluation(0, "warm start", "sampled", {"success": 0.5})
     with EpisodeLog(run.episodes) as log:
-        for update in range(5):
+        for update in range(1, 6):
             for i in range(3):
                 log.append(played(i), update=update, group=0)
-            if update != 2:  # two updates in one frame
+            if update != 3:  # two updates in one frame
                 log.flush()
-            run.log_metrics(update + 1, "rl", {"reward": float("nan")})
+            run.log_metrics(update, "rl", {"reward": float("nan")})
     run.log_evaluation(5, "after RL", "sampled", {"success": 0.7})
     return run
 
@@ -145,11 +145,11 @@ def test_records_are_wound_back_together(tmp_path: Path, update: int, torn: bool
     assert [row["update"] for row in rows if row["phase"] == "rl"] == list(range(1, update + 1))
     assert [row["name"] for row in run.evaluations()] == ["warm start"] + ["after RL"] * (update == 5)
     reader = LogReader(run.episodes)
-    assert [record.update for record in reader] == [u for u in range(update) for _ in range(3)]
+    assert [record.update for record in reader] == [u for u in range(1, update + 1) for _ in range(3)]
     assert reader.dropped == 0
     with EpisodeLog(run.episodes) as log:
-        log.append(played(9), update=update)
-    assert [record.update for record in LogReader(run.episodes)][-1] == update
+        log.append(played(9), update=update + 1)
+    assert [record.update for record in LogReader(run.episodes)][-1] == update + 1
 
 
 def test_an_attempt_without_a_checkpoint_is_forgotten(tmp_path: Path) -> None:

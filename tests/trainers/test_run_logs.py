@@ -49,7 +49,7 @@ def test_entropies_are_those_of_the_weights_before_the_update_and_change_no_weig
     assert weights(with_them, 1) == weights(without, 1)
     assert not any(record.entropies for record in records(without))
     for record in records(with_them):
-        model = model_of(with_them, record.update or 0)
+        model = model_of(with_them, (record.update or 1) - 1)
         said = record.entropies["agent"]
         for found, expected in zip(said, by_hand(model, record.episode), strict=True):
             assert found == pytest.approx(expected, abs=2e-4)
@@ -86,8 +86,8 @@ def test_old_logs_go_with_each_checkpoint_and_are_named_where_they_are_missed(
         trained(tmp_path / "run", letters, said=said, log={"keep": 1}),
         trained(tmp_path / "whole", letters),
     )
-    assert {record.update for record in records(run)} == {2}
-    assert {record.update for record in records(whole)} == {0, 1, 2}
+    assert {record.update for record in records(run)} == {3}
+    assert {record.update for record in records(whole)} == {1, 2, 3}
     assert [line for line in said if line.startswith("deleted")] == [
         "deleted 12 episodes of updates up to 1 (log.keep: 1)",
         "deleted 12 episodes of updates up to 2 (log.keep: 1)",
@@ -108,9 +108,9 @@ def test_old_logs_go_with_each_checkpoint_and_are_named_where_they_are_missed(
     recipe, again = letters | SHORT | {"log": {"keep": 1}}, tmp_path / "again"
     with pytest.raises(KeyboardInterrupt):
         train(recipe, out=again, preflight=False, log=stop)
-    assert {record.update for record in records(again)} == {0, 1}
+    assert {record.update for record in records(again)} == {1, 2}
     train(recipe, out=again, resume=True, log=lambda line: None)
-    assert {record.update for record in records(again)} == {2}
+    assert {record.update for record in records(again)} == {3}
     assert weights(again) == weights(whole)
 
 

@@ -83,8 +83,8 @@ def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
         found = [record.given[0] for record in records if record.update in updates]
         return sum(found) / len(found)
 
-    assert first_turns((0,)) > 0.05, "V begins at 0, so the advantage is the return"
-    assert abs(first_turns((8, 9))) < 0.5 * first_turns((0,)), "V has come to expect the return"
+    assert first_turns((1,)) > 0.05, "V begins at 0, so the advantage is the return"
+    assert abs(first_turns((9, 10))) < 0.5 * first_turns((1,)), "V has come to expect the return"
     assert all(row["value_error"] > 0 for row in runs.rows())
 
 
@@ -336,7 +336,7 @@ def test_failed_episodes_are_counted_and_logged_without_advantages(
     runs: Runs, tmp_path: Path, letters: dict[str, Any]
 ) -> None:
     runs(out="played")
-    records = [r for r in LogReader(runs.folder / "played/episodes.jsonl.zst") if r.update == 0]
+    records = [r for r in LogReader(runs.folder / "played/episodes.jsonl.zst") if r.update == 1]
     groups: list[list[Episode]] = [[r.episode for r in records if r.group == g] for g in range(3)]
     failed = groups[1][2]
     groups[1][2] = type(failed)(
@@ -416,7 +416,7 @@ def test_training_with_environments_in_workers(runs: Runs) -> None:
     here, there = runs.weights(0, "here"), runs.weights(0, "there")
     assert all(torch.equal(here[name], there[name]) for name in here)
     records = [list(LogReader(runs.folder / f"{out}/episodes.jsonl.zst")) for out in ("here", "there")]
-    first = [[r.episode.trajectory.turns[0] for r in read if r.update == 0] for read in records]
+    first = [[r.episode.trajectory.turns[0] for r in read if r.update == 1] for read in records]
     assert [t.reply.action_ids for t in first[0]] == [t.reply.action_ids for t in first[1]]
     for one, other in zip(*first, strict=True):
         assert one.reply.logprobs == pytest.approx(other.reply.logprobs, abs=1e-5)

@@ -61,7 +61,7 @@ def run(folder: Path, *, updates: int = 3, size: int = 4) -> Path:
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     played = turnwise.rollout("shop/easy", "mix:gold=0.6,random=0.4", episodes=2 * size, k=size, seed=3)
     with EpisodeLog(folder / "episodes.jsonl.zst", policy=str(folder)) as log:
-        for update in range(updates):
+        for update in range(1, updates + 1):
             for number, episode in enumerate(played):
                 given = [0.5 - number % size] * len(episode.trajectory.turns)
                 log.append(
@@ -69,7 +69,9 @@ def run(folder: Path, *, updates: int = 3, size: int = 4) -> Path:
                     update=update,
                     group=number // size,
                     advantages={episode.trajectory.agent: given},
-                    entropies={episode.trajectory.agent: [(0.125, 2.75)] * len(given)} if update else None,
+                    entropies={episode.trajectory.agent: [(0.125, 2.75)] * len(given)}
+                    if update > 1
+                    else None,
                     suite=f"half/{number // size}",
                 )
     return folder

@@ -295,7 +295,7 @@ def test_words_of_a_search_are_never_a_query(site):
 def test_rules_are_applied_to_the_group_of_the_log(site):
     """GRPO by hand on the group's returns, of an episode that is not the mean."""
     run = site.server.folders[0] / "nested" / "trained"
-    records = [r for r in load_episodes(run).records if (r.update, r.group) == (0, 0)]
+    records = [r for r in load_episodes(run).records if (r.update, r.group) == (1, 0)]
     returns = [r.episode.trajectory.total_reward for r in records]
     mean = sum(returns) / len(returns)
     std = (sum((x - mean) ** 2 for x in returns) / (len(returns) - 1)) ** 0.5

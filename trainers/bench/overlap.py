@@ -149,7 +149,7 @@ def _run(out: Path, load: OverlapWorkload, staleness: int) -> _Measured:
     lines = (out / "metrics.jsonl").read_text().splitlines()
     rows: list[dict[str, Any]] = [row for row in map(json.loads, lines) if row["phase"] == "rl"]
     rows = rows[load.skipped : -1]  # the last one is evaluated
-    counted = {row["update"] - 1 for row in rows}
+    counted = {row["update"] for row in rows}
     seconds = sum(
         record.episode.metrics["seconds"]
         for record in LogReader(out / "episodes.jsonl.zst")

@@ -180,7 +180,7 @@ def play(out: Path, changes: Mapping[str, Any], load: UpdateWorkload) -> Played:
         sampled = sum(len(turn.reply.action_ids) for turn in said)
         read = sampled + sum(len(turn.reply.prompt_ids) for turn in said)
         for place, more in enumerate((1, len(said), sampled, read)):
-            counts[record.update][place] += more
+            counts[record.update - 1][place] += more
     laps = [_lap(row, counts[row["update"] - 1]) for row in rows]
     ordered = [tasks[key] for key in sorted(tasks)]
     return Played(laps[load.skipped : -1], ordered, torch.get_num_threads())

@@ -290,7 +290,7 @@ def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result:
 
     Args:
         log: of the run.
-        update: counted from 0.
+        update: counted from 0; a log counts updates from 1, as metrics do.
         collected: its groups are numbered by task.
         result: what was learned from them.
     """
@@ -301,7 +301,7 @@ def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result:
             place = number, i
             log.append(
                 episode,
-                update=update,
+                update=update + 1,
                 group=number,
                 advantages=own.get(place),
                 entropies=entropies.get(place),

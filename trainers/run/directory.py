@@ -90,7 +90,7 @@ class RunDirectory:
         """
         self._keep(lambda row: row.get("phase") == "warm_start" or row.get("update", 0) <= update)
         try:
-            cut_log(self.episodes, lambda record: record.update is None or record.update < update)
+            cut_log(self.episodes, lambda record: record.update is None or record.update <= update)
         except TurnwiseError as error:
             return [self._set_aside(error)]
         return []

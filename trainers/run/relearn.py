@@ -314,8 +314,8 @@ def _by_update(path: Path, updates: int, keep: int | str, playless: Collection[i
     """
     found: list[list[Record]] = [[] for _ in range(updates)]
     for record in LogReader(path) if path.exists() else ():
-        if record.update is not None and record.update < updates:
-            found[record.update].append(record)
+        if record.update is not None and 0 < record.update <= updates:
+            found[record.update - 1].append(record)
     absent = next(
         (update for update, records in enumerate(found) if not records and update not in playless), None
     )

@@ -457,7 +457,7 @@ class Trainer:
         if keep == "all" or (before := self.saved - keep) <= self._deleted:
             return
         self._deleted = before
-        gone = episode_log.delete_first(lambda record: record.update is not None and record.update < before)
+        gone = episode_log.delete_first(lambda record: record.update is not None and record.update <= before)
         self.events.delete_before(before)
         if gone:
             self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
