@@ -47,6 +47,17 @@ def check_free(name: str, options: Mapping[str, Any], run: str) -> None:
         check(run, **options)
 
 
+def check_model(name: str, config: Any, device: str) -> None:
+    """Refuse a model whose weights the engine cannot be given in training, by a static method ``check_model(config, device)``.
+
+    Raises:
+        EngineError: with the reason.
+    """
+    check = getattr(get_component("engine", name).target, "check_model", None)
+    if check is not None:
+        check(config, device)
+
+
 def open_engine(name: str, model: str, **options: Any) -> Any:
     """The engine of this name on a model; ``options`` are its own and those of :data:`COMMON`.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.engines.loop import EngineLoop
-from turnwise.agents.models.loading import load_causal
+from turnwise.agents.models.loading import load_causal, take_over
 from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component
 
@@ -152,16 +152,11 @@ class TorchEngine:
                 "Give the engine the model's folder, or load without kv when nothing is in flight.",
             )
         with self._loop.alone() if kv is None else self._loop.between_steps():
-            if not self.shared:
-                named = dict(weights)
-                missing, unknown = self.model.load_state_dict(named, strict=False)
-                tied = set(getattr(self.model, "all_tied_weights_keys", None) or ())
-                wrong = sorted({*missing} - tied) + sorted(unknown)
-                if wrong:
-                    raise EngineError(
-                        f"These weights do not fit the engine's model: {', '.join(wrong[:4])}.",
-                        "Hand over exactly the tensors of the checkpoint it was made from.",
-                    )
+            if not self.shared and (wrong := take_over(self.model, dict(weights))):
+                raise EngineError(
+                    f"These weights do not fit the engine's model: {', '.join(wrong[:4])}.",
+                    "Hand over exactly the tensors of the checkpoint it was made from.",
+                )
             self._batch.reweighted(version, kv)
             self.version = version
 

@@ -30,6 +30,10 @@ CPU_BLOCK = 32
 to 127 tokens of a known prefix again in every turn (16 % of the shop's rollout speed)."""
 
 
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+"""Under which names configs say how many experts a layer has."""
+
+
 @component("engine", "vllm", about="vLLM in this process: the fast one.", requires=("vllm",))
 class VllmEngine:
     """Samples with vLLM (an :class:`~turnwise.agents.core.Engine`). One at a time can be open in a process.
@@ -51,6 +55,20 @@ class VllmEngine:
             refuses to start while others free memory of the card.
         compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
     """
+
+    @staticmethod
+    def check_model(config: Any, device: str) -> None:
+        """Refuse mixtures of experts on a CPU: vLLM packs their weights there when it loads them, and not when they are replaced.
+
+        Raises:
+            EngineError: the model is one.
+        """
+        text = config.get_text_config()
+        if device == "cpu" and any((getattr(text, name, None) or 0) > 1 for name in _EXPERTS):
+            raise EngineError(
+                f"vLLM on a CPU cannot be given new weights of a mixture of experts ({config.model_type}): it goes on with the old.",
+                "Sample with torch (--set engine.kind=torch), or train on a GPU.",
+            )
 
     @staticmethod
     def serve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,47 @@ def load_causal(model: str | Path, dtype: Any) -> Any:
 
     with reading(model):
         return AutoModelForCausalLM.from_pretrained(model, dtype=dtype, trust_remote_code=False)
+
+
+def take_over(model: Any, tensors: Mapping[str, Any]) -> list[str]:
+    """Give a loaded model the weights of a checkpoint; return the names that do not fit.
+
+    Some architectures (mixtures of experts, those with pictures) hold weights fused, or under other names than their checkpoints.
+    transformers converts them, which takes a second copy for a while.
+    """
+    wrong = list[str]()
+    if tensors.keys() - model.state_dict().keys():
+        with _hushed():
+            converted, told = type(model).from_pretrained(
+                None,
+                config=model.config,
+                state_dict=dict(tensors),
+                dtype=model.dtype,
+                output_loading_info=True,
+            )
+        wrong = [*map(str, told["unexpected_keys"]), *(str(one[0]) for one in told["mismatched_keys"])]
+        missing = set(map(str, told["missing_keys"]))
+        model.load_state_dict(converted.state_dict())
+    else:
+        missing = {*model.load_state_dict(tensors, strict=False).missing_keys}
+    tied = set(getattr(model, "all_tied_weights_keys", None) or ())
+    return sorted(missing - tied) + sorted(wrong)
+
+
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Within it transformers draws no bar and reports nothing: whoever loads says what is wrong."""
+    from transformers.utils import logging as told
+
+    level, bars = told.get_verbosity(), told.is_progress_bar_enabled()
+    told.set_verbosity_error()
+    told.disable_progress_bar()
+    try:
+        yield
+    finally:
+        told.set_verbosity(level)
+        if bars:
+            told.enable_progress_bar()
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,13 +165,60 @@ def hidden_states(model: nn.Module, token_RT: Tensor) -> Tensor:
 
 def vocabulary_logp(model: nn.Module, hidden_ND: Tensor, temperature: float) -> Tensor:
     """Log-probability of every token that may follow these hidden states, (N, V)."""
-    head, config = base_of(model).get_output_embeddings(), base_of(model).config
-    said_NV = head(hidden_ND)
-    logits_NV = said_NV.to(torch.promote_types(said_NV.dtype, torch.float32)) * _logit_scale(config)
-    cap = getattr(config, "final_logit_softcapping", None)
-    if cap:
-        logits_NV = torch.tanh(logits_NV / cap) * cap
-    return (logits_NV / temperature).log_softmax(-1)
+    return (own_logits(model, hidden_ND) / temperature).log_softmax(-1)
+
+
+def own_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
+    """The logits that the model itself makes of these hidden states, (N, V), in float32 or better.
+
+    They come from its own forward pass, in which the decoder's answer is given: architectures scale, cap and shift logits in
+    ways and under names of their own, and a copy of that would be another model sooner or later.
+
+    Raises:
+        RunError: its forward pass makes logits of something else than its decoder's last hidden states.
+    """
+    base = base_of(model)
+    head = base.get_output_embeddings()
+    if not len(hidden_ND):
+        return _wide(head(hidden_ND))
+    unread_N = torch.zeros(1, len(hidden_ND), dtype=torch.long, device=hidden_ND.device)
+    widened = head.register_forward_hook(lambda _module, _given, said: _wide(said))
+    try:
+        with _answering(base, hidden_ND[None]) as asked:
+            logits_NV = base(input_ids=unread_N, use_cache=False).logits[0]
+    finally:
+        widened.remove()
+    if not asked:
+        raise RunError(
+            f"{type(base).__name__} makes its logits of something else than its decoder's hidden states, and cannot be trained.",
+            "Use a model of another architecture.",
+        )
+    return _wide(logits_NV)
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+@contextlib.contextmanager
+def _answering(base: Any, hidden_RTD: Tensor) -> Iterator[list[None]]:
+    """Within it the model's decoder answers with these hidden states; what is yielded is filled when it is asked."""
+    asked: list[None] = []
+
+    def answer(*_: object, **__: object) -> Any:
+        asked.append(None)
+        return _answer_type()(last_hidden_state=hidden_RTD)
+
+    decoder = base.get_decoder()
+    before = decoder.__dict__.get("forward")
+    decoder.forward = answer
+    try:
+        yield asked
+    finally:
+        if before is None:
+            del decoder.forward
+        else:
+            decoder.forward = before
 
 
 def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperature: float) -> TokenStats:
@@ -193,9 +241,17 @@ def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperatur
     return TokenStats(torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts]))  # pyright: ignore
 
 
-def _logit_scale(config: Any) -> float:
-    scale = getattr(config, "logit_scale", None) or 1.0
-    return scale / (getattr(config, "logits_scaling", None) or 1.0)
+@functools.cache
+def _answer_type() -> type[Any]:
+    """What decoders answer with; whatever those of some kinds tell beside hidden states, such as router logits, is None."""
+    from transformers.modeling_outputs import BaseModelOutputWithPast
+
+    class Answer(BaseModelOutputWithPast):
+        def __getattr__(self, name: str) -> None:
+            if name.startswith("__"):
+                raise AttributeError(name)
+
+    return Answer
 
 
 class ValueHead(nn.Module):

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.agents.core import Kv
-from turnwise.errors import EngineError
+from turnwise.errors import EngineError, RunError
 from turnwise.tasks.core import derive_rng
-from turnwise.trainers.learn.model import base_of
+from turnwise.trainers.learn.model import base_of, hidden_states, token_stats
 from turnwise.trainers.learn.trainable_engine import TrainableEngine
 from turnwise.trainers.learn.weights import weights_of
 
@@ -27,6 +27,8 @@ CANARY_SEQUENCES = 2
 CANARY_TOKENS = 24
 FLOAT32 = 1e-3
 """Largest difference of a log-probability, in nats, that an engine in float32 is allowed: 2e-6 were seen."""
+SAME = 1e-4
+"""The same for the learner, which computes with the model's own weights."""
 OTHERS = 0.15
 """The same for an engine in a type in which the trainer cannot compute (float8)."""
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -52,6 +54,38 @@ class SyncReport(NamedTuple):
     @property
     def seconds(self) -> float:
         return self.load_seconds + self.canary_seconds
+
+
+def check_learner(model: nn.Module) -> None:
+    """Compare the log-probabilities that are learned from with those of the model's own forward pass.
+
+    The canary compares engines with the latter, and would not notice a learner of another distribution.
+
+    Raises:
+        RunError: they differ.
+    """
+    sequences = canary_sequences(_text_config(model).vocab_size, 0)
+    gap = (learned_logprobs(model, sequences) - trainer_logprobs(model, sequences)).abs().max().item()
+    if not gap <= SAME:
+        raise RunError(
+            f"{type(base_of(model)).__name__} cannot be trained: what is learned from differs from its own forward pass by {gap:.3g} nats.",
+            "Use a model of another architecture, and report this one.",
+        )
+
+
+@torch.no_grad()
+def learned_logprobs(model: nn.Module, sequences: Sequence[Sequence[int]]) -> Tensor:
+    """The same as :func:`trainer_logprobs`, computed as the learner does."""
+    id_RT = torch.tensor(sequences, device=next(model.parameters()).device)
+    training = model.training
+    model.eval()
+    try:
+        with _computing_in(model, torch.float32):
+            hidden_RTD = hidden_states(model, id_RT)[:, :-1]
+            found = token_stats(model, hidden_RTD.flatten(0, 1), id_RT[:, 1:].flatten(), 1.0)
+    finally:
+        model.train(training)
+    return found.logp_N.view(len(id_RT), -1).cpu()
 
 
 def push_weights(

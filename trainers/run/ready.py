@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from turnwise.agents.engines.registry import check_free, check_installed
-from turnwise.agents.models.loading import load_tokenizer, text_config
+from turnwise.agents.engines.registry import check_free, check_installed, check_model
+from turnwise.agents.models.loading import load_config, load_tokenizer
 from turnwise.agents.models.vocabulary import check_rows
 from turnwise.agents.policies.model import make_renderer
+from turnwise.trainers.learn.adapters import check_adapters
 from turnwise.trainers.learn.model import choose_device, load_context
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.circumstances import run_clock
@@ -37,7 +39,7 @@ async def make_ready(recipe: Recipe, run: RunDirectory, look: bool, log: Callabl
     room = _on_this_machine(options, run.path, found)
     source = ensure_model(options.scratch, run, found, log)
     tokenizer = load_tokenizer(source)
-    check_rows(tokenizer, text_config(source).vocab_size, source)
+    _check_model(options, source, tokenizer)
     if look:
         context = options.session.roles.context or load_context(source)
         talk = chat_format_of(options.session.talk, run_clock(run.path))
@@ -65,10 +67,19 @@ def rehearse(recipe: Recipe, out: Path) -> str:
     else:
         context = context or load_context(str(found))
         tokenizer = load_tokenizer(str(found))
-        check_rows(tokenizer, text_config(str(found)).vocab_size, str(found))
+        _check_model(options, str(found), tokenizer)
     renderer = make_renderer(tokenizer, found, chat_format_of(options.session.talk, run_clock(out)))
     said = asyncio.run(preflight(options.preflight, renderer, context))
     return f"{said}; {room}; a reply ends with {renderer.ends}"
+
+
+def _check_model(options: RunOptions, source: str, tokenizer: Any) -> None:
+    """See that tokeniser, adapters and engine go with the model, as far as its config tells."""
+    config, roles = load_config(source), options.session.roles
+    check_rows(tokenizer, config.get_text_config().vocab_size, source)
+    check_model(roles.engine.kind, config, choose_device(roles.device).type)
+    if options.session.learn.lora is not None:
+        check_adapters(source, options.session.learn.lora)
 
 
 def _on_this_machine(options: RunOptions, out: Path, source: str | None) -> str:

@@ -24,6 +24,7 @@ from turnwise.trainers.core import Group, Sink
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, choose_device, load_model
 from turnwise.trainers.learn.passes import Reader
+from turnwise.trainers.learn.sync import check_learner
 from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
 from turnwise.trainers.recipe.schema import EngineOptions
 from turnwise.trainers.run.checkpoint import save_model
@@ -71,6 +72,7 @@ class TrainingSession:
         self.chat_format = chat_format_of(options.talk, run_clock(run.path))
         self.renderer = make_renderer(self.tokenizer, self.source, self.chat_format)
         self._make_learner(self._load())
+        check_learner(self.learner.model)
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
         self._launcher: Launcher | None = None

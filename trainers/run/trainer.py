@@ -31,6 +31,7 @@ from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.ahead import PlayAhead, check_lag, lag_of
+from turnwise.trainers.run.alarms import alarm
 from turnwise.trainers.run.checkpoint import (
     LoadedCheckpoint,
     begin_checkpoint,
@@ -392,6 +393,8 @@ class Trainer:
             await apart(self.lessons.beside, self._save)
         why = done.nothing.why if done.nothing else ""
         self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
+        if said := alarm(self.lessons.recipe, metrics):
+            self.log(said)
         if done.nothing is not None and not last:
             refuse_more(done.nothing, self.progress.vacuous, self.recipe.rollout.max_vacuous)
 
