@@ -116,6 +116,14 @@ class ChatTemplate:
                 self._accepts("user", "assistant", "tool"),
                 self._native(),
             )
+            written = self._accepts("user")
+        if (
+            not written
+        ):  # those of models that see often want a list of parts, and some drop a text without a word
+            raise TurnwiseError(
+                f"The chat template of {self._name} does not write what a message says.",
+                "Use a template for text, such as that of the language model of the same family.",
+            )
         if tools_format == "template" and not self.can.calls:
             raise TurnwiseError(
                 "The chat template does not write tool calls in a dialect that is known.",

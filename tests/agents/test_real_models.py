@@ -181,6 +181,14 @@ def test_an_option_that_the_template_does_not_read_is_refused_with_the_nearest()
         make_policy("scripted:gold", template={"enable_thinking": False})
 
 
+def test_a_template_that_drops_what_a_message_says_is_refused() -> None:
+    parts = HEAD.replace(
+        "m.content }}", "'' }}{% if m.content is not string %}{{- m.content[0].text }}{% endif %}"
+    )
+    with pytest.raises(TurnwiseError, match="does not write what a message says"):
+        Renderer(tokenizer(parts + ASKS.replace("OPEN", "")))
+
+
 def test_a_clock_that_is_no_time_is_refused() -> None:
     with pytest.raises(TurnwiseError, match="Write a time"):
         make_renderer(tokenizer(DATED), None, ChatFormat(clock="yesterday"))

@@ -24,6 +24,8 @@ from turnwise.trainers.run.checkpoint import save_model
 
 VOCABULARY = 64
 NEAR = 1e-4
+MOST = 10_000_000
+"""Weights of a model that counts as tiny."""
 SIZES: Mapping[str, Any] = {
     **dict.fromkeys(
         ("hidden_size", "d_model", "n_embd", "dim", "model_dim", "word_embed_proj_dim", "embedding_size"), 32
@@ -124,6 +126,12 @@ def tiny(architecture: str) -> tuple[Any, dict[str, Any]]:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     config = _config(CONFIG_MAPPING[architecture])
+    with torch.device("meta"):
+        size = sum(
+            p.numel() for p in AutoModelForCausalLM.from_config(config, trust_remote_code=False).parameters()
+        )
+    if size > MOST:
+        raise ValueError(f"{size} weights, since its sizes have names of their own")
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     parts = [config, config.get_text_config()]
@@ -187,7 +195,7 @@ def _elsewhere(model: Any, own: Any) -> dict[str, float]:
     torch.manual_seed(1)
     engine = type(model)(model.config).float().eval()
     if wrong := take_over(engine, dict(checkpoint_tensors(model))):
-        raise TurnwiseError(f"These weights do not fit: {', '.join(wrong[:3])}.")
+        raise TurnwiseError(f"These weights do not fit: {', '.join(wrong[:3])}.", "Report this architecture.")
     with tempfile.TemporaryDirectory(prefix="turnwise-architecture-") as folder:
         save_model(Path(folder), model, _NoTokenizer(), ChatFormat())
         saved = load_causal(folder, torch.float32).eval()
