@@ -74,6 +74,13 @@ def test_a_learner_of_another_distribution_is_refused_by_name() -> None:
         check_learner(model)
 
 
+def test_a_forward_pass_of_another_form_is_refused_by_name() -> None:
+    model, _ = tiny("llama")
+    model.get_decoder = lambda: model  # which answers with logits
+    with pytest.raises(RunError, match="LlamaForCausalLM cannot be trained: AttributeError"):
+        check_learner(model)
+
+
 def test_a_mixture_is_pushed_to_the_torch_engine(tmp_path: Path) -> None:
     model, _ = tiny("mixtral")
     save_model(tmp_path, model, NOBODY, ChatFormat())

@@ -65,10 +65,18 @@ def check_learner(model: nn.Module) -> None:
         RunError: they differ.
     """
     sequences = canary_sequences(_text_config(model).vocab_size, 0)
-    gap = (learned_logprobs(model, sequences) - trainer_logprobs(model, sequences)).abs().max().item()
+    name = type(base_of(model)).__name__
+    try:
+        learned = learned_logprobs(model, sequences)
+    except Exception as error:  # whatever its forward pass does otherwise than those that are known
+        raise RunError(
+            f"{name} cannot be trained: {type(error).__name__}: {' '.join(str(error).split())[:160]}",
+            "Use a model of another architecture.",
+        ) from error
+    gap = (learned - trainer_logprobs(model, sequences)).abs().max().item()
     if not gap <= SAME:
         raise RunError(
-            f"{type(base_of(model)).__name__} cannot be trained: what is learned from differs from its own forward pass by {gap:.3g} nats.",
+            f"{name} cannot be trained: what is learned from differs from its own forward pass by {gap:.3g} nats.",
             "Use a model of another architecture, and report this one.",
         )
 
