@@ -125,7 +125,7 @@ TRL: Mapping[str, Here | None] = {
     "repetition_penalty": None,
     "max_completion_length": None,
     "max_tool_calling_iterations": None,
-    "chat_template_kwargs": nothing("The tokeniser's template is used as it is; edit `chat_template.jinja` in the model's folder."),
+    "chat_template_kwargs": called("sampling.template", "Such as `sampling: {template: {enable_thinking: false}}`."),
     "use_vllm": None,
     "vllm_mode": instead("engine.kind", "`engine: {kind: vllm}` is what it calls colocate, and kind remote what it calls server."),
     "vllm_gpu_memory_utilization": None,
