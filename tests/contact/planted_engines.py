@@ -64,6 +64,11 @@ def policy(fault: Fault, made: Renderer) -> ModelPolicy:
     return ModelPolicy(FaultyEngine(made, fault.how), made, Sampling(1.0, 1.0, 120), name="small")
 
 
+def logprob(value: float) -> Change:
+    """The second token's log-probability is this."""
+    return lambda done: done._replace(logprobs=(done.logprobs[0], value, *done.logprobs[2:]))
+
+
 def token(value: int) -> Change:
     """The second token is this."""
     return lambda done: done._replace(token_ids=(done.token_ids[0], value, *done.token_ids[2:]))
@@ -76,7 +81,12 @@ FAULTS = [
     Fault("an engine that died", "server", ConnectionResetError("engine process died"), "died"),
     Fault("an engine without memory", "server", MemoryError("out of memory"), "memory"),
     Fault("an engine that never answers", "server", None, "more than|time|deadline"),
+    Fault("a log-probability that is NaN", "server", logprob(float("nan")), LIES),
+    Fault("a log-probability above 0", "server", logprob(0.5), LIES),
+    Fault("a log-probability of infinity", "server", logprob(float("inf")), LIES),
+    Fault("a log-probability of minus infinity", "server", logprob(float("-inf")), LIES),
     Fault("a token below 0", "server", token(-1), LIES),
+    Fault("fewer log-probabilities than tokens", "server", lambda done: done._replace(logprobs=done.logprobs[:-1]), LIES),
     Fault("a model that babbles", "agent", "the red key is in the ledger so it is"),
     Fault("a model that says nothing", "agent", ""),
     Fault("a model that is cut each time", "neither", "so " * 400, "length|limit|cut|budget"),
