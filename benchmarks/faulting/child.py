@@ -118,6 +118,8 @@ def install(plan: dict[str, Any]) -> None:
     if "size_limit" in plan:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan["size_limit"], resource.RLIM_INFINITY))
+    if "engine" in plan:
+        _lie(plan["engine"], Path(plan["hazard"]["marks"]))
     if "clock" in plan:
         _jump(plan["clock"])
     synced = None
@@ -199,6 +201,35 @@ def _phase(frame: FrameType | None) -> str:
             found.add(PHASES.get(waits.cr_code.co_name, ""))
             waits = waits.cr_await
     return next((phase for phase in _ORDER if phase in found), "elsewhere")
+
+
+def _lie(plan: dict[str, Any], marks: Path) -> None:
+    """One answer of the engine is none that anybody can have sampled."""
+    from turnwise.agents.engines.torch import TorchEngine
+
+    real, seen = TorchEngine.generate, [0]
+
+    async def generate(self: TorchEngine, *given: Any, **named: Any) -> Any:
+        done = await real(self, *given, **named)
+        seen[0] += 1
+        if seen[0] != plan["at"]:
+            return done
+        (marks / "engine").touch()
+        ids, logps, first = list(done.token_ids), list(done.logprobs), done.token_ids[0]
+        match plan["lie"].split():
+            case [("OverflowError" | "MemoryError") as name]:
+                raise {"OverflowError": OverflowError, "MemoryError": MemoryError}[name]("a lie")
+            case ["token", number]:
+                ids[-1] = int(number.replace("10**12", "1000000000000"))
+            case ["a", "stop", *_]:
+                ids, logps = [*named["stop_ids"], first], [-0.5] * (len(named["stop_ids"]) + 1)
+            case ["half", *_]:
+                logps = logps[: len(logps) // 2]
+            case [number]:
+                logps[-1] = float(number)
+        return done._replace(token_ids=tuple(ids), logprobs=tuple(logps))
+
+    TorchEngine.generate = generate
 
 
 def _jump(clock: dict[str, Any]) -> None:

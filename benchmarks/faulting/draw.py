@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from faulting.server import LIES
 
-KINDS = ("kill", "hang", "slow", "lie", "flood", "lost fsync", "full disk", "clock")
+KINDS = ("kill", "hang", "slow", "lie", "flood", "lost fsync", "full disk", "clock", "engine")
 SCOPES = ("eval", "train")
 EPISODES, EVAL_STEPS, EVAL_EVENTS = 40, 120, 16
-TRAIN_STEPS, TRAIN_EVENTS, TRAIN_SECONDS = 150, 200, 3.0
+TRAIN_STEPS, TRAIN_EVENTS, TRAIN_SECONDS, TRAIN_ANSWERS = 150, 200, 3.0, 60
 DEADLINE = 2.0
 _BREAKS = (
     "reward nan", "reward inf", "reward -inf", "reward 1e39", "reward text", "reward None", "reward list", "reward True",
@@ -33,6 +33,10 @@ _RAISES = (
     "None",
     "five-tuple",
 )
+ENGINE_LIES = (
+    "nan", "inf", "-inf", "+50", "token 1000000", "token 10**12", "token -3", "a stop token inside", "half the log-probabilities",
+    "OverflowError", "MemoryError",
+)  # fmt: skip
 _ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 
@@ -75,6 +79,7 @@ def draw(number: int, seed: int, kinds: tuple[str, ...], scopes: tuple[str, ...]
     rng = Random(f"faults/{seed}/{number}")
     scope = scopes[0] if len(scopes) == 1 else ("train" if number % 6 == 5 else "eval")
     kind = kinds[(number // 6 if scope == "train" and len(scopes) > 1 else number) % len(kinds)]
+    scope = "train" if kind == "engine" else scope  # scripts and servers need none
     world = rng.choice(("pure", "blocking"))
     base = Trial(
         number, seed, scope, kind, "", world=world, task_seed=rng.randrange(3) if scope == "eval" else 3
@@ -258,6 +263,20 @@ def _clock(base: Trial, rng: Random) -> Trial:
     return base._replace(fault="jumps, and a SIGKILL", plan={**plan, "pause": 0.02}, kills=kills)
 
 
+def _engine(base: Trial, rng: Random) -> Trial:
+    """One answer of the engine is a lie: the episode is the engine's fault, and is played again."""
+    lie = rng.choice(ENGINE_LIES)
+    plan = {"engine": {"lie": lie, "at": rng.randint(1, TRAIN_ANSWERS)}}
+    quiet = {
+        "name": "",
+        "place": "",
+        "once": True,
+        "share": 0.0,
+        "salt": 0,
+    }  # it is marked like a hazard of a world
+    return base._replace(fault=f"an answer: {lie}", expect="counted", plan=plan, hazard=quiet)
+
+
 _DRAWS = {
     "kill": _kill,
     "hang": _hang,
@@ -267,4 +286,5 @@ _DRAWS = {
     "lost fsync": _fsync,
     "full disk": _disk,
     "clock": _clock,
+    "engine": _engine,
 }

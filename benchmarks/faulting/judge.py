@@ -194,6 +194,8 @@ def faulty_run(out: Path, expect: str, hit: Hit, group_size: int) -> list[str]:
             wrong.append(f"an episode that failed counts ({line['outcome']})")
         if (expect == "counted" or not hit(prompt(line))) and not counts(line):
             wrong.append(f"a sound episode does not count ({line['outcome']}: {line['error'][:120]})")
+    if any(map(_impossible, lines)):
+        wrong.append("what no engine can have sampled is in the log")
     if any(_advantages(line) for line in lines if not counts(line)):
         wrong.append("an episode that failed has advantages")
     by_update: dict[int, list[list[dict[str, Any]]]] = {}
@@ -211,6 +213,14 @@ def _reached(line: dict[str, Any]) -> bool:
     """Whether the episode came to the step in which it happens."""
     turns = line["agents"]["agent"]["turns"]
     return len(turns) > 1
+
+
+def _impossible(line: dict[str, Any]) -> bool:
+    """Whether a turn has a log-probability above 0, or a token that no small model has."""
+    turns = [turn for agent in line["agents"].values() for turn in agent["turns"]]
+    return any(logp > 1e-3 for turn in turns for logp in turn["logprobs"]) or any(
+        not 0 <= token < 100_000 for turn in turns for token in turn["action_ids"]
+    )
 
 
 def _advantages(line: dict[str, Any]) -> bool:

@@ -67,6 +67,8 @@ def test_an_evaluation_stands_it(faulting: Any, runner: Any, kind: str, fault: s
     [
         ("kill", "SIGKILL × 2"),
         pytest.param("lost fsync", "power failure × 2, content and names", marks=pytest.mark.full),
+        pytest.param("engine", "an answer: nan", marks=pytest.mark.full),
+        pytest.param("engine", "an answer: a stop token inside", marks=pytest.mark.full),
     ],
 )
 def test_a_training_run_stands_it(faulting: Any, runner: Any, kind: str, fault: str) -> None:
