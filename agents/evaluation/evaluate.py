@@ -230,7 +230,7 @@ async def evaluate_async(
         max_failed: the share of episodes that may fail (``env_error``, ``verifier_error``, ``infra_error``).
         finished: episodes of an earlier call. Those that are asked for again (same task and seed) and count are
             neither played nor logged again.
-        max_cost: what the episodes of this call may cost, as their servers tell (or :class:`PolicyOptions.price`). Where the next
+        max_cost: what the episodes of this call may cost, as their servers tell, or by the policy's price. Where the next
             one would go beyond it the evaluation stops, and says so (``stopped``); those that began are finished.
         max_total_tokens: likewise of tokens read and sampled.
 
