@@ -7,6 +7,7 @@ import pytest
 from turnwise.fault import MOST_READ, FaultCause, Party, of_answer, of_exit, of_rpc
 
 FULL = {
+    "OpenAI, by its code alone": (400, {"error": {"message": "Too much.", "code": "context_length_exceeded"}}),
     "OpenAI": (400, {"error": {"message": "Your input exceeds the context window of this model.", "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}}),
     "vLLM": (400, {"object": "error", "message": "The decoder prompt (length 9000) is longer than the maximum model length of 8192.", "type": "BadRequestError", "param": None, "code": 400}),
     "SGLang": (400, {"object": "error", "message": "The input (9000 tokens) is longer than the model's context length (8192 tokens).", "type": "BadRequestError", "code": 400}),

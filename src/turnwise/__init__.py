@@ -15,17 +15,23 @@ if TYPE_CHECKING:
         Completion,
         Engine,
         Episode,
+        Finish,
         History,
         Outcome,
         Policy,
         Reply,
         Sampling,
+        Served,
         Trajectory,
         Turn,
+        TurnPlace,
+        Usage,
         VersionSpan,
     )
     from turnwise.agents.evaluation.evaluate import Evaluation, TooManyFailedError, evaluate, evaluate_async
     from turnwise.agents.evaluation.failures import Cause
+    from turnwise.agents.evaluation.programs import ProgramFigures
+    from turnwise.agents.evaluation.replies import ReplyFigures
     from turnwise.agents.evaluation.statistics import Interval
     from turnwise.agents.hosting.in_process import Gateway, OpenSession, SessionMaker, gateway, session
     from turnwise.agents.log.episode_log import EpisodeLog
@@ -38,13 +44,15 @@ if TYPE_CHECKING:
     from turnwise.agents.rollout import Limits
     from turnwise.agents.rollout_tasks import rollout, rollout_async
     from turnwise.agents.workers.pool import WorkerPool
-    from turnwise.envs.core import AgentEnv, EndReason, Info, RewardKind, Snapshot, Step, Transition
+    from turnwise.envs.core import AgentEnv, EndReason, Guard, Info, RewardKind, Snapshot, Step, Transition
     from turnwise.envs.messages import Image, Message, Messages
     from turnwise.envs.registry import get_suite, make, register, register_suite, suite_task, suite_tasks
+    from turnwise.envs.trust import LoggedEnv
     from turnwise.errors import EnvError, NotFoundError, RecipeError, RunError, TurnwiseError
+    from turnwise.fault import FaultCause, Party
     from turnwise.registry import component
     from turnwise.tasks.core import Json, Split, Suite, Task
-    from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, tool
+    from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, Verbatim, tool
     from turnwise.trainers.compare.comparison import Comparison, compare
     from turnwise.trainers.core import (
         Group,
@@ -69,11 +77,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "turnwise.agents.core": (
-        "Act", "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
-        "Trajectory", "Turn", "VersionSpan",
+        "Act", "Completion", "Engine", "Episode", "Finish", "History", "Outcome", "Policy", "Reply", "Sampling", "Served",
+        "Trajectory", "Turn", "TurnPlace", "Usage", "VersionSpan",
     ),
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
     "turnwise.agents.evaluation.failures": ("Cause",),
+    "turnwise.agents.evaluation.programs": ("ProgramFigures",),
+    "turnwise.envs.trust": ("LoggedEnv",),
+    "turnwise.agents.evaluation.replies": ("ReplyFigures",),
     "turnwise.agents.evaluation.statistics": ("Interval",),
     "turnwise.agents.hosting.in_process": ("Gateway", "OpenSession", "SessionMaker", "gateway", "session"),
     "turnwise.agents.log.episode_log": ("EpisodeLog",),
@@ -86,14 +97,15 @@ _HOMES = {
     "turnwise.agents.rollout": ("Limits",),
     "turnwise.agents.rollout_tasks": ("rollout", "rollout_async"),
     "turnwise.agents.workers.pool": ("WorkerPool",),
-    "turnwise.envs.core": ("AgentEnv", "EndReason", "Info", "RewardKind", "Snapshot", "Step", "Transition"),
+    "turnwise.envs.core": ("AgentEnv", "EndReason", "Guard", "Info", "RewardKind", "Snapshot", "Step", "Transition"),
     "turnwise.envs.messages": ("Image", "Message", "Messages"),
     "turnwise.envs.registry": (
         "get_suite", "make", "register", "register_suite", "suite_task", "suite_tasks",
     ),
     "turnwise.errors": ("EnvError", "NotFoundError", "RecipeError", "RunError", "TurnwiseError"),
+    "turnwise.fault": ("FaultCause", "Party"),
     "turnwise.tasks.core": ("Json", "Split", "Suite", "Task"),
-    "turnwise.tools.core": ("Tool", "ToolCall", "ToolError", "ToolSpec", "tool"),
+    "turnwise.tools.core": ("Tool", "ToolCall", "ToolError", "ToolSpec", "Verbatim", "tool"),
     "turnwise.trainers.compare.comparison": ("Comparison", "compare"),
     "turnwise.trainers.core": (
         "Group", "PartState", "RowMask", "ScheduleMoment", "TeacherTop", "TokenBatch", "TokenCredit", "TokenLoss",
@@ -109,18 +121,18 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Act", "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
-    "Engine", "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "Gateway",
-    "Group", "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages",
-    "NotFoundError", "OpenSession", "Outcome", "PartState", "Policy", "PolicyLike", "PolicyOptions",
-    "Recipe", "RecipeError", "RecipeLike", "Record", "ReplayReport", "Reply", "RewardKind", "RowMask",
-    "RunError", "Sampling", "ScheduleMoment", "SessionMaker", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
-    "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool", "ToolCall",
-    "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch", "TurnTree",
-    "TurnwiseError", "VersionSpan", "WholeBatch", "WholeLoss", "WorkerPool", "compare", "component",
-    "evaluate", "evaluate_async", "explain", "gateway", "get_suite", "load_episodes", "load_recipe", "make",
-    "make_policy", "register", "register_suite", "replay", "replay_async", "rollout", "rollout_async",
-    "session", "suite_task", "suite_tasks", "tool", "train", "train_async",
+    "Act", "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason", "Engine",
+    "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "FaultCause", "Finish", "Gateway", "Group",
+    "Guard", "History", "Image", "Info", "Interval", "Json", "Limits", "LoggedEnv", "Message", "Messages", "NotFoundError",
+    "OpenSession", "Outcome", "PartState", "Party", "Policy", "PolicyLike", "PolicyOptions", "ProgramFigures", "Recipe",
+    "RecipeError", "RecipeLike", "Record", "ReplayReport", "Reply", "ReplyFigures", "RewardKind", "RowMask", "RunError",
+    "Sampling", "ScheduleMoment", "Served", "SessionMaker", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
+    "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool", "ToolCall", "ToolError", "ToolSpec",
+    "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch", "TurnPlace", "TurnTree", "TurnwiseError", "Usage",
+    "Verbatim", "VersionSpan", "WholeBatch", "WholeLoss", "WorkerPool", "compare", "component", "evaluate", "evaluate_async",
+    "explain", "gateway", "get_suite", "load_episodes", "load_recipe", "make", "make_policy", "register", "register_suite",
+    "replay", "replay_async", "rollout", "rollout_async", "session", "suite_task", "suite_tasks", "tool", "train",
+    "train_async",
 ]  # fmt: skip
 
 

@@ -44,15 +44,15 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Add your own": ("register", "register_suite", "component", "tool"),
     "What is written by authors": ("AgentEnv", "Policy", "Engine"),
     "What comes back": (
-        "TrainingResult", "CheckpointEvaluation", "Evaluation", "Interval", "Cause", "Comparison", "Episodes",
-        "ReplayReport", "Difference",
+        "TrainingResult", "CheckpointEvaluation", "Evaluation", "Interval", "Cause", "ReplyFigures", "ProgramFigures",
+        "Comparison", "Episodes", "ReplayReport", "Difference",
     ),
     "Episodes": (
-        "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "History", "Reply", "VersionSpan", "Record", "EnvVersion",
-        "EpisodeLog",
+        "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "History", "Reply", "TurnPlace", "Served", "Finish",
+        "Usage", "FaultCause", "Party", "VersionSpan", "Record", "EnvVersion", "EpisodeLog", "LoggedEnv",
     ),
-    "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image"),
-    "Tasks and tools": ("Task", "Suite", "Split", "Tool", "ToolSpec", "ToolCall", "Json"),
+    "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image", "Guard"),
+    "Tasks and tools": ("Task", "Suite", "Split", "Tool", "ToolSpec", "ToolCall", "Verbatim", "Json"),
     "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "WorkerPool"),
     "Recipes and their parts": (
         "Recipe", "RecipeLike", "Group", "TurnBatch", "TurnTree", "TokenView", "TokenBatch", "TokenLoss", "TokenCredit", "RowMask",

@@ -213,7 +213,7 @@ def test_a_resume_that_asks_for_something_else_is_refused(tmp_path, capsys):
         ({"k": "2"}, "k (was 1, now 2)"),
         ({"split": "dev"}, 'split (was "test", now "dev")'),
         ({"policy": "scripted:gold"}, 'policy (was "scripted:random", now "scripted:gold")'),
-        ({"temperature": "0"}, "temperature (was 1.0, now 0.0)"),
+        ({"temperature": "0"}, "temperature (was null, now 0.0)"),
         ({"max-tokens": "9"}, "max_tokens (was 0, now 9)"),
         ({"env-option": "shaping=0.5"}, 'env_options (was {}, now {"shaping": 0.5})'),
         ({"episode-s": "9"}, "episode_s (was null, now 9.0)"),
