@@ -68,7 +68,7 @@ def arguments(
         "stream-interval": stream_interval,
         "weight-transfer-config": json.dumps({"backend": BACKEND}),
         "worker-extension-cls": "turnwise.agents.remote.vllm_worker.WorkerExtension",
-        "middleware": f"{__name__}.Guard",
+        "middleware": f"{__name__}.TokenGuard",
         "uvicorn-log-level": "warning",
     }
     switches = [
@@ -155,7 +155,7 @@ def start(
     return code
 
 
-class Guard:
+class TokenGuard:
     """The outermost layer of vLLM's application: asks for the token, on every route, and answers for our own."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
