@@ -87,9 +87,14 @@ def until(what: Callable[[], bool], seconds: float = 60) -> None:
 
 def test_a_program_that_is_killed_while_it_waits_for_a_reply_ends_its_episode_and_the_sampling(engine):
     engine.answers, engine.meddle = False, lambda pid: os.kill(pid, signal.SIGKILL)
-    (episode,) = turnwise.rollout(SUITE, ProgramPolicy(model(engine), program(ASKS)), episodes=1, retries=0)
-    assert (episode.outcome, episode.end) == (Outcome.OK, EndReason.GAVE_UP)
-    assert (len(episode.trajectory.turns), engine.cancelled) == (0, 1)
+    for before, ended in (
+        ("act('search[red]'); ", (Outcome.OK, EndReason.GAVE_UP, 1)),
+        ("", (Outcome.INFRA_ERROR, None, 0)),  # it was given nothing and did nothing
+    ):
+        policy = ProgramPolicy(model(engine), program(before + ASKS))
+        (episode,) = turnwise.rollout(SUITE, policy, episodes=1, retries=0)
+        assert (episode.outcome, episode.end, len(episode.trajectory.turns)) == ended
+    assert engine.cancelled == 2
 
 
 @pytest.mark.slow
