@@ -62,12 +62,21 @@ def load_causal(model: str | Path, dtype: Any) -> Any:
     """A causal language model in this type of numbers, on the CPU.
 
     Raises:
-        TurnwiseError: there is none that can be loaded.
+        TurnwiseError: there is none that can be loaded, or its files lack weights, which would be drawn at random.
     """
     from transformers import AutoModelForCausalLM
 
     with reading(model):
-        return AutoModelForCausalLM.from_pretrained(model, dtype=dtype, trust_remote_code=False)
+        loaded, told = AutoModelForCausalLM.from_pretrained(
+            model, dtype=dtype, trust_remote_code=False, output_loading_info=True
+        )
+    if missing := sorted(map(str, told["missing_keys"])):
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise TurnwiseError(
+            f"The weights of {model} are not all of {type(loaded).__name__}: {missing[0]}{more} would be drawn at random.",
+            "Give a folder with all of a causal language model's weights, its output head too.",
+        )
+    return loaded
 
 
 def take_over(model: Any, tensors: Mapping[str, Any]) -> list[str]:

@@ -10,11 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from safetensors.torch import load_file, save_file
+
 from turnwise.agents.engines.registry import check_model
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.models.vocabulary import end_ids, keep_ends
 from turnwise.agents.policies.model import ChatFormat
-from turnwise.errors import EngineError, RunError
+from turnwise.errors import EngineError, RunError, TurnwiseError
 from turnwise.trainers.bench.architectures import NEAR, VOCABULARY, architectures, examine, tiny
 from turnwise.trainers.learn.adapters import check_adapters
 from turnwise.trainers.learn.model import hidden_states, load_model, own_logits, token_stats
@@ -28,13 +30,13 @@ CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(
-    "name", ["hyperclovax", "recurrent_gemma", "gemma2", "mixtral", "gpt_neox", "cohere"]
+    "name", ["hyperclovax", "recurrent_gemma", "gemma2", "mixtral", "gpt_neox", "cohere", "cpmant"]
 )
 def test_learner_engine_and_checkpoint_are_the_model(name: str) -> None:
     found = examine(name)
     assert found.holds, found
     assert not found.refused
-    assert bool(found.scales) == (name not in ("mixtral", "gpt_neox"))
+    assert bool(found.scales) == (name not in ("mixtral", "gpt_neox", "cpmant"))
 
 
 @pytest.mark.full  # its result is benchmarks/architectures.json
@@ -135,6 +137,17 @@ def test_a_checkpoint_says_how_it_is_sampled_from_and_where_it_ends(tmp_path: Pa
     assert set(end_ids(tmp_path)) >= {3, 9}
     again = load_model(tmp_path, CPU)
     assert (again.generation_config.eos_token_id, again.generation_config.temperature) == ([3, 9], 0.6)
+
+
+def test_weights_that_a_folder_lacks_are_named_and_not_drawn_at_random(tmp_path: Path) -> None:
+    model, _ = tiny("llama")
+    save_model(tmp_path, model, NOBODY, ChatFormat())
+    file = tmp_path / "model.safetensors"
+    kept = load_file(file)
+    del kept["model.layers.1.mlp.up_proj.weight"]
+    save_file(kept, file, metadata={"format": "pt"})
+    with pytest.raises(TurnwiseError, match=r"layers\.1\.mlp\.up_proj\.weight would be drawn at random"):
+        load_model(tmp_path, CPU)
 
 
 def test_a_correction_far_from_one_is_said_aloud_where_the_policy_sampled_itself() -> None:

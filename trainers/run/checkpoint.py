@@ -197,7 +197,7 @@ def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFo
     tensors = {
         name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights_of(model).gather()
     }
-    if getattr(base.config, "tie_word_embeddings", False):
+    if base.get_output_embeddings().weight is base.get_input_embeddings().weight:  # whatever the config says
         tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
     save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
     write_chat_format(path, chat_format)
