@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.alternatives import WishPart, changes, confirmed
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import Rule, StoryDraft
+from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
 from turnwise.envs.toolworld.vocabulary import begun
@@ -32,6 +33,19 @@ FRAMES = (
     "Do me a favour: {do}.", "My wish is simple: {do}.", "I need you to {do}.", "This is my request: {do}.",
 )  # fmt: skip
 """Clause → sentence. Train has the first six, dev the next two, test the last four."""
+AMONG = (
+    "Look at {among} and {do}.", "This is about {among}: {do}.", "Among {among}, {do}.", "Please compare {among}, and {do}.",
+    "Of {among}, please {do}.", "Go through {among}; then {do}.",
+)  # fmt: skip
+"""Clause about one of several → sentence."""
+REGARDING = (
+    "Take {among}: {do}; then {then}.", "It is about {among}. From these, {do}; {then}.", "I have thought about {among}: please {do}; and {then}.",
+    "Regarding {among}, {do}; also {then}.", "With {among}, please do this: {do}; {then}.", "See {among}: {do}; that done, {then}.",
+)  # fmt: skip
+"""Clauses about one of several and about the others → sentence."""
+THE_ONE = (
+    "the one that {name}", "only the one which {name}", "that one which {name}", "just the one that {name}", "whichever {name}", "the single one that {name}",
+)  # fmt: skip
 INSISTING = (
     "Can't you make an exception, just this once?", "I am a loyal customer. Do it anyway, please.",
     "Your colleague did that for me last year.", "Nobody would notice. Please.", "Come on, it is a small thing.",
@@ -73,7 +87,9 @@ class Operation:
         str, ...
     ] = ()  # how a part of a wish says what is asked for otherwise: ", with the difference on {payment_id}"
     shares: tuple[str, ...] = ()  # arguments that are the same where several subjects are changed in one wish
+    matches: tuple[str, ...] = ()  # arguments that are drawn until they are the same
     asked_for: tuple[str, ...] = ()  # rules that hang on what a wish asks for
+    read_for: tuple[str, ...] = ()  # rules that hang on what is read beside the subject
     second: tuple[str, ...] = ()  # how somebody changes their mind
     rethink: Callable[[StoryDraft, WishedChange], WishedChange | None] | None = None
     prepare: Mapping[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]] = field(
@@ -121,9 +137,14 @@ class WishedChange(NamedTuple):
         return draft.words(*(way.format(**words) for way in self.operation.clauses))
 
     @property
+    def found(self) -> tuple[PlanStep, ...]:
+        """How the subject is found and read."""
+        return (*self.find, *self.operation.desk.reading(self))
+
+    @property
     def looks(self) -> tuple[PlanStep, ...]:
-        """How the subject is found, and what is read of it."""
-        return (*self.find, *self.operation.desk.reading(self), *self.reads)
+        """All that is read before the wish can be granted."""
+        return (*self.found, *self.reads)
 
     @property
     def open(self) -> tuple[PlanStep, ...]:
@@ -261,12 +282,41 @@ def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = T
         return None
     say = _asking(draft, wish, _question(draft, operation))
     asks = wish.open if rule in operation.asked_for else ()
+    reads = wish.reads if rule in operation.read_for else ()
     plan = (
-        *operation.desk.verify(draft), *wish.looks, *asks,
+        *operation.desk.verify(draft), *wish.found, *reads, *asks,
         operation.desk.refuse(wish, rule), tell("Sorry, that is not possible."),
     )  # fmt: skip
     insist = draft.words(*INSISTING) if draft.rng.random() < 0.6 else ""
     return Stage(say, once(plan), insist=insist, wants=(operation.tool,) if operation.tool else ())
+
+
+def requests(operations: Iterable[Operation]) -> dict[str, Primitive]:
+    """Requests of all changes that can be made."""
+    return {one.name: partial(granted, operation=one) for one in operations if one.tool}
+
+
+def refusals(
+    operations: Sequence[Operation],
+    sections: Mapping[str, str],
+    together: Mapping[str, Sequence[Operation]] = {},
+) -> dict[str, Primitive]:
+    """Refusals of all changes by all rules of the policy.
+
+    Those of what belongs to somebody else are one kind, and so are those of a rule for the changes that ``together`` has for it.
+    """
+    shared = {"not_owner": [one for one in operations if "not_owner" in one.may], **together}
+    found: dict[str, Primitive] = {
+        f"{one.name}_{rule}": partial(refused, operation=one, rule=rule)
+        for one in operations for rule in one.may if rule in sections and one not in shared.get(rule, ())
+    }  # fmt: skip
+    return found | {
+        rule: partial(_any_refused, operations=some, rule=rule) for rule, some in shared.items() if some
+    }
+
+
+def _any_refused(draft: StoryDraft, operations: Sequence[Operation], rule: str) -> Stage | None:
+    return refused(draft, draft.rng.choice(operations), rule, own=rule != "not_owner")
 
 
 def once(plan: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
@@ -311,7 +361,7 @@ def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tu
     found: list[WishedChange] = []
     before = draft.db
     for subject in subjects:
-        wish = wish_for(draft, operation, among=[subject])
+        wish = _like(draft, operation, subject, found)
         if wish is None:
             draft.db = before
             return ()
@@ -321,6 +371,33 @@ def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tu
         found.append(wish)
     draft.db = before
     return tuple(found)
+
+
+def _like(
+    draft: StoryDraft, operation: Operation, subject: Any, found: Sequence[WishedChange]
+) -> WishedChange | None:
+    """A wish about a subject that has the arguments of those before that all share."""
+    for _ in range(4 * _TRIES):
+        wish = wish_for(draft, operation, among=[subject])
+        first = found[0].arguments if found and wish else {}
+        if wish is None or all(
+            wish.arguments[name] == first.get(name, wish.arguments[name]) for name in operation.matches
+        ):
+            return wish
+    return None
+
+
+def the_one(draft: StoryDraft, name: str) -> str:
+    """One of several by what is true of it alone."""
+    return draft.words(*(way.format(name=name) for way in THE_ONE))
+
+
+def limit_for(draft: StoryDraft, amount: int, *, within: bool) -> int:
+    """Whole dollars, in cents: at least the amount, or less than it."""
+    steps = draft.rng.randint(0, 7)
+    if within:
+        return (-(-amount // 100) + steps) * 100
+    return max(1, (amount - 1) // 100 - steps) * 100
 
 
 def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = "") -> WishPart:

@@ -9,6 +9,8 @@ import typing
 
 import pytest
 
+from turnwise.envs.toolworld.airline import actions as airline_actions
+from turnwise.envs.toolworld.airline import operations as airline
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import (
@@ -26,16 +28,20 @@ from turnwise.envs.toolworld.retail import operations as retail
 from turnwise.envs.toolworld.speech.values import named
 from turnwise.tasks.core import Split, derive_rng
 
-DESCRIBED = {"retail": (retail.OPERATIONS, retail.SECTIONS)}
-CHANGES = [(domain, one) for domain, (operations, _) in DESCRIBED.items() for one in operations]
+DESCRIBED = {
+    "retail": (retail.OPERATIONS, retail.SECTIONS, retail_actions.Reason),
+    "airline": (airline.OPERATIONS, airline.SECTIONS, airline_actions.Reason),
+}
+CHANGES = [(domain, one) for domain, (operations, _, _) in DESCRIBED.items() for one in operations]
 ASKED = [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.tool]
 REFUSALS = [
     pytest.param(domain, one, rule, id=f"{domain}-{one.name}-{rule}")
     for domain, one in CHANGES
     for rule in one.may
+    if rule in DESCRIBED[domain][1]  # others are about arguments alone: nobody is refused for them
 ]
-SIGHT = {"not_owner", "other_product", "cancel_reason", "no_discount"}
-"""Rules of which a wish may speak: whose an order is, what it is swapped for, why it is cancelled."""
+SIGHT = {"not_owner", "other_product", "cancel_reason", "no_discount", "no_compensation"}
+"""Rules of which a wish may speak: whose an order is, what it is swapped for, why it is cancelled, what was heard of a flight."""
 
 
 @functools.cache
@@ -46,7 +52,7 @@ def drafts(domain, paraphrase=True):
         made, rng = domain_of(domain), derive_rng("law", domain, index)
         split = list(Split)[index % 3]
         draft = StoryDraft(
-            made, rng, world(domain, str(index % 6), 24), paraphrase=paraphrase, changes=0.3, split=split
+            made, rng, world(domain, str(index % 6), 40), paraphrase=paraphrase, changes=0.3, split=split
         )
         assert made.enter(draft)
         found.append(draft)
@@ -74,7 +80,7 @@ def test_a_request_breaks_nothing_and_changes_something(domain, operation):
             assert draft.db != before, stage.say
             assert stage.plan[-1].kind == "tell"
             drawn += 1
-    assert drawn >= 5
+    assert drawn >= 3
 
 
 @pytest.mark.parametrize(("domain", "operation", "rule"), REFUSALS)
@@ -123,7 +129,9 @@ def test_both_wordings_name_the_same_values(domain, operation):
             assert named(sentence(draft, clause), patterns) == named(clause, patterns)
 
 
-@pytest.mark.parametrize(("domain", "operation"), [pytest.param(*one, id=one[1].name) for one in CHANGES])
+@pytest.mark.parametrize(
+    ("domain", "operation"), [pytest.param(*one, id=f"{one[0]}-{one[1].name}") for one in CHANGES]
+)
 def test_no_split_shares_a_wording(domain, operation):
     for ways in (operation.clauses, operation.question, operation.second, operation.beside, FRAMES):
         if ways:
@@ -142,7 +150,7 @@ def test_no_wording_gives_a_refusal_away(domain, operation):
             wish = wish_for(draft, operation, rule, own=rule != "not_owner")
             if wish is not None:
                 text = f"{wish.clause(draft)} {'' if operation.asked_for else wish.said}"
-                for name in ("things", "new", "it", *wish.arguments):
+                for name in ("things", "new", "there", "many", "it", *wish.arguments):
                     text = text.replace(str(wish.fill.get(name) or "\0"), "#")
                 said[rule].add(re.sub(r"\w+_\d+", "#", text))
     for rule in operation.may.keys() - SIGHT:
@@ -151,11 +159,14 @@ def test_no_wording_gives_a_refusal_away(domain, operation):
 
 @pytest.mark.parametrize("domain", DESCRIBED)
 def test_the_policy_lists_the_rules_as_they_are_judged(domain):
-    operations, sections = DESCRIBED[domain]
+    operations, sections, reasons_recorded = DESCRIBED[domain]
     for operation in operations:
-        assert list(operation.may) == [rule for rule in sections if rule in operation.may], "in one order"
+        assert list(operation.may) == [
+            *(rule for rule in sections if rule in operation.may),
+            *(rule for rule in operation.may if rule not in sections),
+        ], "in one order"
     used = {rule for one in operations for rule in one.may}
-    assert used == {*sections} == {*typing.get_args(retail_actions.Reason)}
+    assert used >= {*sections} == {*typing.get_args(reasons_recorded)}
     assert reasons(operations, sections) in domain_of(domain).policy
 
 

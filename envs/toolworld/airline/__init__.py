@@ -1,13 +1,12 @@
 """An airline's service desk: reservations, flights, bags, compensation.
 
-state     tables and worlds          actions   what the agent can call
-tasks     requests                   rules     what breaks the policy
-questions what is only asked         policy    what the agent reads
-traps     what must be refused       parts     what stories are put together from
-language  how people speak of all this
-asking    wishes in whole sentences  wishes    wishes as parts of others
+state      tables and worlds            actions   what the agent can call
+operations what can be changed, when     policy    what the agent reads
+tasks      requests and refusals         questions what is only asked
 conditions wishes that depend on what is found out
-several   of several at once         pairs     two things in one wish
+several    of several trips, or two things in one wish; bookings
+parts      what stories are put together from
+language   how people speak of all this
 """
 
 from turnwise.envs.toolworld.airline.tasks import DOMAIN as DOMAIN

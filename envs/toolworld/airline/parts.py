@@ -1,15 +1,18 @@
-"""What the airline's stories are put together from: the customer, a trip, a deed that needs a yes."""
+"""What the airline's stories are put together from: the customer, a trip and how it is called, the flights of a day."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Flight, Reservation
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
+from turnwise.envs.toolworld.operations import ServiceDesk, WishedChange
+from turnwise.envs.toolworld.story import PlanStep, ask, call
 from turnwise.envs.toolworld.vocabulary import LAST
-from turnwise.tasks.core import Json
+
+RUNS = ("scheduled", "delayed")
+ALONE = "It's just for me."
 
 
 def enter(draft: StoryDraft) -> bool:
@@ -20,8 +23,12 @@ def enter(draft: StoryDraft) -> bool:
     return True
 
 
-def verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    user: AirlineCustomer = draft.db.get("users", draft.customer)
+def me(draft: StoryDraft) -> AirlineCustomer:
+    return draft.db.get("users", draft.customer)
+
+
+def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
+    user = me(draft)
     return (
         ask("What is your user id?", "user_id"),
         ask("What is your birthday?", "birthday"),
@@ -29,66 +36,87 @@ def verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
     )
 
 
-Fits = Callable[[Reservation, Flight], bool]
+def _refuse(wish: WishedChange, rule: str) -> PlanStep:
+    return call("record_refusal", reservation_id=wish.subject, reason=rule)
 
 
-def own_trip(draft: StoryDraft, fits: Fits) -> tuple[Reservation, Flight] | None:
-    """One of the customer's active reservations that fits, with its flight; none that is only made in this story, whose id
-    he cannot know."""
-    own: list[Reservation] = [
-        r
-        for r in draft.db.rows("reservations")
-        if r.user_id == draft.customer
-        and r.status == "active"
-        and draft.base.find("reservations", r.reservation_id) is not None
+def _reading(wish: WishedChange) -> tuple[PlanStep, ...]:
+    return (call("get_reservation", reservation_id=wish.subject),)
+
+
+DESK = ServiceDesk(_verify, _refuse, _reading)
+
+
+class Trip(NamedTuple):
+    """A reservation with its flight."""
+
+    found: Reservation
+    flight: Flight
+
+    @property
+    def key(self) -> str:
+        return self.found.reservation_id
+
+    @property
+    def paid(self) -> int:
+        """Cents for all passengers."""
+        return self.found.price * len(self.found.passengers)
+
+    def priced(self, cabin: str) -> int:
+        """Cents that all passengers would pay in a cabin of the flight."""
+        return self.flight.prices[CABINS.index(cabin)] * len(self.found.passengers)
+
+
+Fits = Callable[[Trip], bool]
+
+
+def trips(draft: StoryDraft, own: bool) -> list[Trip]:
+    """The customer's active reservations, or those of others; none that is made in this story, whose id they cannot know."""
+    rows: Sequence[Reservation] = draft.db.rows("reservations")
+    return [
+        Trip(r, draft.db.get("flights", r.flight_id)) for r in rows
+        if (r.user_id == draft.customer) is own and r.status == "active" and draft.base.find("reservations", r.reservation_id)
+    ]  # fmt: skip
+
+
+def some_trip(draft: StoryDraft, fits: Fits) -> Trip | None:
+    """One of the customer's trips that no request is about yet. It is not marked as used."""
+    left = [trip for trip in trips(draft, True) if trip.key not in draft.used and fits(trip)]
+    return draft.rng.choice(left) if left else None
+
+
+def coming(draft: StoryDraft) -> list[Trip]:
+    """All trips of the customer that are to come; none where a request is about one, or one is cancelled."""
+    own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"]
+    found = [
+        trip for r in own if (trip := Trip(r, draft.db.get("flights", r.flight_id))).flight.status != "flown"
     ]
-    found = draft.free(
-        [r for r in own if fits(r, draft.db.get("flights", r.flight_id))], lambda r: r.reservation_id
-    )
-    return None if found is None else (found, draft.db.get("flights", found.flight_id))
+    return [] if any(trip.key in draft.used or trip.flight.status == "cancelled" for trip in found) else found
 
 
-def named(draft: StoryDraft, found: Reservation, flight: Flight) -> tuple[str, tuple[PlanStep, ...]]:
-    own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer]
-    alone = sum(db_flight(draft, r)[:2] == (flight.origin, flight.destination) for r in own) == 1
-    look = call("get_reservation", reservation_id=found.reservation_id)
+class CalledTrip(NamedTuple):
+    """How a trip is called, and how it is found by that."""
+
+    it: str
+    find: tuple[PlanStep, ...] = ()
+
+
+def called(draft: StoryDraft, trip: Trip) -> CalledTrip:
+    """A trip by its reservation or by its airports; one of others by its reservation."""
+    if trip.found.user_id != draft.customer:
+        whose = draft.words("my sister's ", "my husband's ", "my boss's ", "my friend's ")
+        return CalledTrip(f"{whose if draft.rng.random() < 0.4 else ''}reservation {trip.key}")
+    rows = (r for r in draft.db.rows("reservations") if r.user_id == draft.customer)
+    own: list[Flight] = [draft.db.get("flights", r.flight_id) for r in rows]
+    ends = trip.flight.origin, trip.flight.destination
+    alone = sum((flight.origin, flight.destination) == ends for flight in own) == 1
     if not alone or draft.rng.random() < 0.5:
-        return f"reservation {found.reservation_id}", (look,)
-    return f"my trip from {flight.origin} to {flight.destination}", (
-        call("get_customer", user_id=draft.customer),
-        look,
-    )
-
-
-def db_flight(draft: StoryDraft, found: Reservation) -> tuple[str, str]:
-    flight: Flight = draft.db.get("flights", found.flight_id)
-    return flight.origin, flight.destination
-
-
-def act_on(
-    draft: StoryDraft,
-    say: str,
-    look: tuple[PlanStep, ...],
-    what: str,
-    tool: str,
-    cost: int | None = None,
-    asked: str = "",
-    **given: Json,
-) -> Stage:
-    """A request that is granted: verify, look, confirm, write, report; ``asked``: how he asks what it comes to, if he does."""
-    fact = Fact("money", str(cost)) if asked and cost is not None else None
-    report = f"Done. {f'The amount is {dollars(int(fact.value))}.' if fact else ''}".strip()
-    price = "" if cost is None else f", {dollars(cost)} in total"
-    confirm = PlanStep("confirm", f"I will {what}{price}. Shall I proceed?")
-    plan = (*verify(draft), *look, confirm, call(tool, **given), tell(report))
-    return Stage(say, plan, (fact,) if fact else (), again="What amount is that?" if fact else "")
-
-
-ALONE = "It's just for me."
+        return CalledTrip(f"reservation {trip.key}")
+    return CalledTrip(f"my trip from {ends[0]} to {ends[1]}", (call("get_customer", user_id=draft.customer),))
 
 
 def books_for(draft: StoryDraft, who: str) -> bool:
-    """Note for whom the customer books; False where he books for somebody else in the same story."""
+    """Note for whom the customer books; False where they book for somebody else in the same story."""
     return draft.facts.setdefault("passengers", who) == who
 
 
@@ -97,40 +125,31 @@ def new_surname(draft: StoryDraft, old: str) -> str:
     return f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
 
 
-def coming(draft: StoryDraft) -> list[tuple[Reservation, Flight]]:
-    """All trips of the customer that are to come, marked as used; none where a request is about one, or one is cancelled."""
-    own: list[Reservation] = [
-        r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"
-    ]
-    pairs = [(r, draft.db.get("flights", r.flight_id)) for r in own]
-    found = [(r, f) for r, f in pairs if f.status != "flown"]
-    if any(r.reservation_id in draft.used or f.status == "cancelled" for r, f in found):
-        return []
-    draft.used.update(r.reservation_id for r, _ in found)
-    return found
-
-
 def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
     """Read the account and every reservation in it."""
     own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer]
     reads = (call("get_reservation", reservation_id=r.reservation_id) for r in own)
-    return (call("get_customer", user_id=draft.customer), *reads)
+    return (*_verify(draft), call("get_customer", user_id=draft.customer), *reads)
 
 
-def able_on(draft: StoryDraft, found: Reservation, old: Flight, day: str) -> list[Flight]:
+def able_on(draft: StoryDraft, trip: Trip, day: str) -> list[Flight]:
     """The flights of a day on which a reservation has room, the cheapest first."""
-    place = CABINS.index(found.cabin)
+    place, old = CABINS.index(trip.found.cabin), trip.flight
     able = [
         f for f in draft.db.rows("flights")
         if (f.origin, f.destination, f.date) == (old.origin, old.destination, day)
-        and f.status == "scheduled" and f.seats[place] >= len(found.passengers)
+        and f.status == "scheduled" and f.seats[place] >= len(trip.found.passengers)
     ]  # fmt: skip
     return sorted(able, key=lambda f: f.prices[place])
 
 
-def cheapest_alone(found: Reservation, flights: list[Flight]) -> Flight | None:
+def cheapest_alone(cabin: str, flights: Sequence[Flight]) -> Flight | None:
     """The first of the flights, where no other costs as little."""
-    place = CABINS.index(found.cabin)
+    place = CABINS.index(cabin)
     if not flights or (len(flights) > 1 and flights[0].prices[place] == flights[1].prices[place]):
         return None
     return flights[0]
+
+
+def search(flight: Flight, day: str) -> PlanStep:
+    return call("search_flights", origin=flight.origin, destination=flight.destination, date=day)

@@ -1,6 +1,8 @@
-"""What an agent of the airline reads."""
+"""What an agent of the airline reads. Its list of reasons is made of the rules of the changes (operations.py)."""
 
+from turnwise.envs.toolworld.airline.operations import OPERATIONS, SECTIONS
 from turnwise.envs.toolworld.airline.state import TODAY
+from turnwise.envs.toolworld.operations import reasons
 
 POLICY = f"""\
 # Policy of the service desk
@@ -12,7 +14,7 @@ in dollars.
 
 1.1 Before you change anything, verify the customer by user id and birthday (verify_customer). Only the verified customer's own
 reservations may be changed; the customer who booked is the one who counts, not who travels. A request about a reservation of
-somebody else is refused (section 9: not_owner), whoever that is and whatever the customer says.
+somebody else is refused, whoever that is and whatever the customer says.
 1.2 What a flight costs, when it leaves and how many seats it has is no secret and needs no verification. What stands in a
 reservation or an account does.
 
@@ -38,22 +40,22 @@ among those of that route and day that are scheduled and have enough seats in it
 are delayed, cancelled or flown are not booked.
 4.2 A reservation can be cancelled if one of these holds: it was booked today; the airline cancelled its flight; it is in
 business; it is insured. Illness, a change of plans or bad weather change nothing about that, since insurance is what covers them.
-Who may not is refused (cancellation_rules).
-4.3 None can be cancelled after its flight was flown, also not if 4.2 holds (reason flown).
+Who may not is refused.
+4.3 None can be cancelled after its flight was flown, also not if 4.2 holds.
 4.4 What is refunded is the price per passenger times the number of passengers; bags and insurance are not.
 
 ## 5. Changing a trip
 
 5.1 Another flight (change_flight): of the same route, before the flight was flown. The cabin stays. The difference in price,
-for all passengers, is charged or refunded. Reservations in basic cannot change flights (basic_fare), not even for
+for all passengers, is charged or refunded. Reservations in basic cannot change flights, not even for
 money, and not even if the other flight is dearer.
-5.2 Another route is no change: it is a new booking. A wish to move a reservation to another destination is refused (route_change),
+5.2 Another route is no change: it is a new booking. A wish to move a reservation to another destination is refused,
 also for members and for insured travellers.
 5.3 The cabin (change_cabin) of any reservation can be changed, up or down, before the flight was flown, also that of basic ones,
 to which 5.1 does not apply here. The difference, for all passengers, is charged or refunded.
-5.4 The number of passengers cannot be changed: nobody is added and nobody is taken off (passenger_number). Names can be
+5.4 The number of passengers cannot be changed: nobody is added and nobody is taken off. Names can be
 corrected (rename_passenger), free of charge.
-5.5 After its flight was flown nothing about a reservation is changed at all (flown).
+5.5 After its flight was flown nothing about a reservation is changed at all.
 
 ## 6. Bags, meals, insurance
 
@@ -65,14 +67,14 @@ add, one of the three is free, and two are paid: $100.
 6.3 A special meal (add_meal: vegetarian, vegan, kosher, halal) is free in business and costs $12 per passenger otherwise; it is for
 all passengers of the reservation. A second wish replaces the first, and is charged again.
 6.4 Insurance (add_insurance) costs $30 per passenger and can be added as long as the flight is scheduled. For a flight that is
-delayed or cancelled already it cannot (insurance_late), and never after it was flown (5.5). It does not work backwards: who
+delayed or cancelled already it cannot, and never after it was flown (5.5). It does not work backwards: who
 takes it may cancel from then on (4.2).
 
 ## 7. Compensation
 
 7.1 Compensation is given only when the customer asks for it, and only to silver and gold members and to travellers who are
 insured or in business: a certificate (issue_certificate) of $100 per passenger for a flight that the airline cancelled, $50
-per passenger for a delayed one. Nobody else gets any (no_compensation), and nobody gets it for bad food, lost time or another
+per passenger for a delayed one. Nobody else gets any, and nobody gets it for bad food, lost time or another
 airline's mistake.
 7.2 A certificate is credit in the account (get_customer: credit). It is no money and is not paid out.
 7.3 Who cancels (section 4) and asks for compensation may get both.
@@ -87,9 +89,7 @@ without verifying anybody. The conversation ends with it.
 ## 9. Refusals
 
 9.1 When you refuse a request about a reservation, record it with record_refusal (the reservation, and the reason), and tell the
-customer. Reasons: cancellation_rules (4.2), basic_fare (5.1), route_change (5.2), flown (4.3, 5.5), no_compensation (7.1),
-passenger_number (5.4), insurance_late (6.4), not_owner (1.1). Where several hold, take the first in the order not_owner,
-flown, and then the others.
+customer. The reasons are: {reasons(OPERATIONS, SECTIONS)}. Where several hold, take the first of them in this order.
 9.2 Do not do anything instead that was not asked for: who may not cancel is not moved, who may not be moved is not upgraded.
 9.3 If the customer insists, say it again, kindly, and record nothing twice. Members have no exceptions beside those that are
 written here.

@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.airline.parts import named, own_trip, verify
+from turnwise.envs.toolworld.airline.parts import DESK, Fits, Trip, called, some_trip
 from turnwise.envs.toolworld.airline.state import TODAY, Flight
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import Stage, call, tell
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
 from turnwise.envs.toolworld.vocabulary import with_article
 
 STATUSES = ("scheduled", "flown", "delayed", "cancelled")
 
 
-def status(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status in ("scheduled", "delayed", "cancelled"))
-    if pair is None:
+def _trip(draft: StoryDraft, fits: Fits) -> tuple[Trip, str, tuple[PlanStep, ...]] | None:
+    """One of the customer's trips, how it is called, and the steps until it is read."""
+    trip = some_trip(draft, fits)
+    if trip is None:
         return None
-    which, look = named(draft, *pair)
+    draft.used.add(trip.key)
+    name = called(draft, trip)
+    return trip, name.it, (*DESK.verify(draft), *name.find, call("get_reservation", reservation_id=trip.key))
+
+
+def status(draft: StoryDraft) -> Stage | None:
+    found = _trip(draft, lambda trip: trip.flight.status != "flown")
+    if found is None:
+        return None
+    trip, it, look = found
     say = draft.words(
-        f"Is the flight of {which} on time? What is its status?", f"I heard of problems. What is the status of the flight of {which}?",
-        f"Tell me the status of the flight of {which}.", f"How do things look for {which}: what is the status of its flight?",
+        f"Is the flight of {it} on time? What is its status?", f"I heard of problems. What is the status of the flight of {it}?",
+        f"Tell me the status of the flight of {it}.", f"How do things look for {it}: what is the status of its flight?",
     )  # fmt: skip
-    plan = (*verify(draft), *look, tell(f"The flight is {pair[1].status}."))
-    return Stage(
-        say,
-        plan,
-        (Fact("word", pair[1].status, STATUSES),),
-        again=f"What is the status of the flight of {which}?",
-    )
+    fact, again = Fact("word", trip.flight.status, STATUSES), f"What is the status of the flight of {it}?"
+    return Stage(say, (*look, tell(f"The flight is {trip.flight.status}.")), (fact,), again=again)
 
 
 def departure(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.date > TODAY)
-    if pair is None:
+    found = _trip(draft, lambda trip: trip.flight.date > TODAY)
+    if found is None:
         return None
-    which, look = named(draft, *pair)
+    trip, it, look = found
     say = draft.words(
-        f"At what time does the flight of {which} leave?", f"When exactly do I take off on {which}? I need the time of day.",
-        f"Tell me the time of departure of {which}.", f"What is the time of departure on {which}?",
+        f"At what time does the flight of {it} leave?", f"When exactly do I take off on {it}? I need the time of day.",
+        f"Tell me the time of departure of {it}.", f"What is the time of departure on {it}?",
     )  # fmt: skip
-    plan = (*verify(draft), *look, tell(f"It leaves at {pair[1].departs}."))
-    return Stage(say, plan, (Fact("time", pair[1].departs),), again=f"At what time does {which} leave?")
+    fact = Fact("time", trip.flight.departs)
+    return Stage(
+        say,
+        (*look, tell(f"It leaves at {trip.flight.departs}.")),
+        (fact,),
+        again=f"At what time does {it} leave?",
+    )
 
 
 def _flight(draft: StoryDraft) -> Flight | None:
@@ -88,7 +98,7 @@ def credit(draft: StoryDraft) -> Stage | None:
         "I once got a certificate from you. How much credit is there for me?", "Tell me the credit of my account, please.",
     )  # fmt: skip
     plan = (
-        *verify(draft),
+        *DESK.verify(draft),
         call("get_customer", user_id=draft.customer),
         tell(f"You have {dollars(amount)} of credit."),
     )

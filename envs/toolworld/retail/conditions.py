@@ -5,7 +5,16 @@ from __future__ import annotations
 from turnwise.envs.toolworld.alternatives import WishPart, decided
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.operations import Operation, WishedChange, accept, leave, once, part, wish_for
+from turnwise.envs.toolworld.operations import (
+    Operation,
+    WishedChange,
+    accept,
+    leave,
+    limit_for,
+    once,
+    part,
+    wish_for,
+)
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
     CANCEL,
@@ -100,14 +109,6 @@ def unsent_or_back(draft: StoryDraft) -> Stage | None:
     return decided(draft, _read(draft, order, find=name.find), condition, parts, holds=came)
 
 
-def _limit(draft: StoryDraft, amount: int, *, within: bool) -> int:
-    """Whole dollars, in cents: at least the amount, or less than it."""
-    steps = draft.rng.randint(0, 6)
-    if within:
-        return (-(-amount // 100) + steps) * 100
-    return max(1, (amount - 1) // 100 - steps) * 100
-
-
 def _otherwise(draft: StoryDraft, order: RetailOrder, line: OrderLine, what: str) -> WishPart | None:
     """What is done with a thing that is not swapped: it goes back, out of its order, or with the order."""
     if order.status == "delivered":
@@ -135,7 +136,7 @@ def within(draft: StoryDraft, operation: Operation) -> Stage | None:
         return None
     new: RetailItem = draft.db.get("items", wish.arguments["new_item_id"])
     more, holds = wish.amount, draft.rng.random() < 0.5
-    limit = dollars(_limit(draft, more, within=holds))
+    limit = dollars(limit_for(draft, more, within=holds))
     name = called(draft, order, [line])
     mine, best = (
         f"the {thing(draft, line.item_id)} in {name.it}",
@@ -246,7 +247,7 @@ def budget(draft: StoryDraft) -> Stage | None:
     if dearest.price == second.price or not accept(draft, wish):
         return None
     total, holds = total_of(order), draft.rng.random() < 0.5
-    limit = dollars(_limit(draft, total, within=not holds))
+    limit = dollars(limit_for(draft, total, within=not holds))
     name = called(draft, order)
     condition = draft.words(
         f"{name.it} has a total above {limit}",

@@ -264,12 +264,12 @@ _SWAP_OFFER = "{verb} {things} in {order} for {new_thing}, with a price differen
 CHANGE = Operation(
     "change", "change_item", _SWAPS, _SWAP_OFFER, "the item of {order} is changed; the price difference is {money}.",
     {"not_owner": _is_own, "status": _PENDING, "changed_before": _UNCHANGED, **_VARIANT},
-    orders(*UNSENT), _swap, DESK, beside=_ON, second=_RATHER, rethink=_other_variant, prepare={"changed_before": _changed},
+    orders(*UNSENT), _swap, DESK, beside=_ON, read_for=("other_product", "out_of_stock"), second=_RATHER, rethink=_other_variant, prepare={"changed_before": _changed},
 )  # fmt: skip
 EXCHANGE = Operation(
     "exchange", "exchange_item", _SWAPS, _SWAP_OFFER, "the item of {order} is exchanged; the price difference is {money}.",
     {"not_owner": _is_own, "status": _DELIVERED, **_VARIANT},
-    orders("processed", "delivered"), _swap, DESK, beside=_ON, second=_RATHER, rethink=_other_variant,
+    orders("processed", "delivered"), _swap, DESK, beside=_ON, read_for=("other_product", "out_of_stock"), second=_RATHER, rethink=_other_variant,
 )  # fmt: skip
 ADDRESS = Operation(
     "address", "change_address",

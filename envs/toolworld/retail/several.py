@@ -8,6 +8,8 @@ from turnwise.envs.toolworld.alternatives import WishPart, joined
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.operations import (
+    AMONG,
+    REGARDING,
     Operation,
     WishedChange,
     accept,
@@ -16,6 +18,7 @@ from turnwise.envs.toolworld.operations import (
     one,
     part,
     sentence,
+    the_one,
     then,
     wish_for,
 )
@@ -74,19 +77,8 @@ def best(draft: StoryDraft) -> Stage | None:
     wish = wish_for(draft, draft.rng.choice((CANCEL, *WHOLE)), among=[picked[1]]) if picked else None
     if picked is None or wish is None:
         return None
-    the = draft.words(
-        f"the one that {picked[0]}", f"only the one which {picked[0]}", f"that one which {picked[0]}",
-        f"just the one that {picked[0]}", f"whichever {picked[0]}", f"the single one that {picked[0]}",
-    )  # fmt: skip
-    made, among = part(draft, wish.named(it=the)), draft.words(*UNSENT)
-    say = draft.words(
-        f"Look at {among} and {made.say}.",
-        f"This is about {among}: {made.say}.",
-        f"Among {among}, {made.say}.",
-        f"Please compare {among}, and {made.say}.",
-        f"Of {among}, please {made.say}.",
-        f"Go through {among}; then {made.say}.",
-    )
+    made, among = part(draft, wish.named(it=the_one(draft, picked[0]))), draft.words(*UNSENT)
+    say = draft.words(*(way.format(among=among, do=made.say) for way in AMONG))
     return one(say, _look_at_all(draft), made)
 
 
@@ -103,14 +95,7 @@ def best_and_rest(draft: StoryDraft) -> Stage | None:
     gone = part(draft, first.named(it=f"the one that {picked[0]}"))
     left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
     among = draft.words(*UNSENT)
-    say = draft.words(
-        f"Take {among}: {gone.say}, and {left.say}.",
-        f"It is about {among}. From these, {gone.say}; {left.say}.",
-        f"I have thought about {among}: please {gone.say}, and {left.say}.",
-        f"Regarding {among}, {gone.say}, and also {left.say}.",
-        f"With {among}, please do this: {gone.say}; {left.say}.",
-        f"See {among}: {gone.say} and, that done, {left.say}.",
-    )
+    say = draft.words(*(way.format(among=among, do=gone.say, then=left.say) for way in REGARDING))
     return joined(draft, _look_at_all(draft), gone, left, say)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
-from turnwise.envs.toolworld.operations import granted, refused, rules_of
+from turnwise.envs.toolworld.operations import refusals, requests, rules_of
 from turnwise.envs.toolworld.retail import conditions, language, questions, several
 from turnwise.envs.toolworld.retail.actions import ACTS
-from turnwise.envs.toolworld.retail.operations import CHANGE, EXCHANGE, OPERATIONS, REMOVE
+from turnwise.envs.toolworld.retail.operations import CHANGE, EXCHANGE, OPERATIONS, REMOVE, SECTIONS
 from turnwise.envs.toolworld.retail.parts import enter
 from turnwise.envs.toolworld.retail.policy import POLICY
 from turnwise.envs.toolworld.retail.state import build
@@ -42,14 +42,8 @@ def _transfer(draft: StoryDraft) -> Stage | None:
     return Stage(f"{say} {about}", (call("transfer_to_human", reason=reason),))
 
 
-def _not_owner(draft: StoryDraft) -> Stage | None:
-    """Something is wanted of an order of somebody else: the customer says so, or it must be seen."""
-    operation = draft.rng.choice([one for one in OPERATIONS if "not_owner" in one.may])
-    return refused(draft, operation, "not_owner", own=False)
-
-
 REQUESTS: dict[str, Primitive] = {
-    **{one.name: partial(granted, operation=one) for one in OPERATIONS if one.tool},
+    **requests(OPERATIONS),
     **{
         made.__name__: made
         for made in (
@@ -68,16 +62,7 @@ REQUESTS: dict[str, Primitive] = {
     "two_delivered": partial(several.two_orders, status=("delivered", "delivered")),
     "old_and_new": partial(several.two_orders, status=("delivered", "pending")),
 }  # fmt: skip
-TRAPS: dict[str, Primitive] = {
-    **{
-        f"{one.name}_{rule}": partial(refused, operation=one, rule=rule)
-        for one in OPERATIONS
-        for rule in one.may
-        if rule != "not_owner"
-    },
-    "not_owner": _not_owner,
-    "transfer": _transfer,
-}
+TRAPS: dict[str, Primitive] = {**refusals(OPERATIONS, SECTIONS), "transfer": _transfer}
 DOMAIN = Domain(
     name="retail",
     policy=POLICY,
