@@ -1,13 +1,29 @@
-"""Requests of parts: one thing or another by what the agent finds out, or several things in one wish."""
+"""Wishes of parts: one thing or another by what is found out, two things, the best of several and the others, all of several."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact
-from turnwise.envs.toolworld.story import PlanStep, Stage, tell
+from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, sentence, wish_for
+from turnwise.envs.toolworld.story import PlanStep, Stage, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
+
+AMONG = (
+    "Look at {among} and {do}.", "This is about {among}: {do}.", "Among {among}, {do}.", "Please compare {among}, and {do}.",
+    "Of {among}, please {do}.", "Go through {among}; then {do}.",
+)  # fmt: skip
+"""Clause about one of several → sentence."""
+REGARDING = (
+    "Take {among}: {do}; then {then}.", "It is about {among}. From these, {do}; {then}.", "I have thought about {among}: please {do}; and {then}.",
+    "Regarding {among}, {do}; also {then}.", "With {among}, please do this: {do}; {then}.", "See {among}: {do}; that done, {then}.",
+)  # fmt: skip
+"""Clauses about one of several and about the others → sentence."""
+THE_ONE = (
+    "the one that {name}", "only the one which {name}", "that one which {name}", "just the one that {name}", "whichever {name}", "the single one that {name}",
+)  # fmt: skip
 
 
 class WishPart(NamedTuple):
@@ -91,6 +107,162 @@ def changes(*parts: WishPart) -> tuple[str, ...]:
     return tuple(dict.fromkeys(step.name for part in parts for step in part.steps if step.kind == "call"))
 
 
-def confirmed(what: str, *calls: PlanStep) -> tuple[PlanStep, ...]:
-    """A question for a yes, and the changes that it is for."""
-    return (PlanStep("confirm", f"I will {what}. Shall I proceed?"), *calls)
+def part(draft: StoryDraft, *wishes: WishedChange, say: str = "") -> WishPart:
+    """One thing that is wanted, of one subject or of several; the first wish words it."""
+    first = wishes[0]
+    if ways := first.operation.beside:
+        first, say = (
+            first._replace(said=""),
+            say or f"{first.clause(draft)}{draft.words(*(way.format(**first.fill) for way in ways))}",
+        )
+    asks = () if ways or first.said else once(step for wish in wishes for step in wish.open)
+    offer, report = (" and ".join(wish.offer for wish in wishes)), " ".join(wish.report for wish in wishes)
+    steps = (*asks, *confirmed(offer, *(wish.call for wish in wishes)))
+    return WishPart(say or first.clause(draft), steps, report, said=first.said)
+
+
+def then(
+    draft: StoryDraft, first: WishedChange, operation: Operation, among: Sequence[Any]
+) -> WishedChange | None:
+    """A wish that can be granted after another one was."""
+    before = draft.db
+    draft.db = draft.after(first.call)
+    second = wish_for(draft, operation, among=among)
+    draft.db = before
+    return second
+
+
+def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tuple[WishedChange, ...]:
+    """The same wish about each of several subjects; none where it cannot be granted for all of them."""
+    found: list[WishedChange] = []
+    before = draft.db
+    for subject in subjects:
+        wish = _like(draft, operation, subject, found)
+        if wish is None:
+            draft.db = before
+            return ()
+        if found:
+            wish = wish.given(**{name: found[0].fill[name] for name in operation.shares})
+        draft.db = draft.after(wish.call)
+        found.append(wish)
+    draft.db = before
+    return tuple(found)
+
+
+def _like(
+    draft: StoryDraft, operation: Operation, subject: Any, found: Sequence[WishedChange]
+) -> WishedChange | None:
+    """A wish about a subject that has the arguments of those before that all share."""
+    for _ in range(4 * TRIES):
+        wish = wish_for(draft, operation, among=[subject])
+        first = found[0].arguments if found and wish else {}
+        if wish is None or all(
+            wish.arguments[name] == first.get(name, wish.arguments[name]) for name in operation.matches
+        ):
+            return wish
+    return None
+
+
+def limit_for(draft: StoryDraft, amount: int, *, within: bool) -> int:
+    """Whole dollars, in cents: at least the amount, or less than it."""
+    steps = draft.rng.randint(0, 7)
+    if within:
+        return (-(-amount // 100) + steps) * 100
+    return max(1, (amount - 1) // 100 - steps) * 100
+
+
+def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = "") -> WishPart:
+    """Nothing is changed, and a value is told."""
+    say = draft.words(
+        f"change nothing and just tell me {what}",
+        f"leave everything as it is and let me know {what}",
+        f"do nothing but tell me {what}",
+        f"I only want to hear {what}, and nothing is to be changed",
+        f"keep things as they are and name {what}",
+        f"simply say {what} and do nothing else",
+    )
+    return WishPart(say, (), report, (fact,), again or f"What is {what}?")
+
+
+def one(say: str, plan: Iterable[PlanStep], wish: WishPart) -> Stage:
+    """A request of one part, in a sentence that is given."""
+    steps = once((*plan, *wish.steps, tell(wish.report)))
+    return Stage(f"{say} {wish.said}".strip(), steps, wish.tells, again=wish.again, wants=changes(wish))
+
+
+# --- of several --------------------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """Several subjects of a customer: how they are called together, what may tell one from the others, how they are read."""
+
+    subjects: Sequence[Any]
+    among: tuple[str, ...]
+    measures: tuple[
+        tuple[str, Callable[[Any], Any], bool], ...
+    ]  # what is true of one, by what, and whether the most
+    look: tuple[PlanStep, ...]
+
+
+def _pick(draft: StoryDraft, group: Group) -> tuple[str, Any] | None:
+    """One of the subjects by how it compares with the others, where no other is like it."""
+    if len(group.subjects) < 2:
+        return None
+    name, measure, most = draft.rng.choice(group.measures)
+    first, second = sorted(group.subjects, key=measure, reverse=most)[:2]
+    return None if measure(first) == measure(second) else (name, first)
+
+
+def best(draft: StoryDraft, group: Group, operations: Sequence[Operation]) -> Stage | None:
+    """Something for the first, last, dearest or largest of several."""
+    picked = _pick(draft, group)
+    wish = wish_for(draft, draft.rng.choice(operations), among=[picked[1]]) if picked else None
+    if picked is None or wish is None:
+        return None
+    the = draft.words(*(way.format(name=picked[0]) for way in THE_ONE))
+    made, among = part(draft, wish.named(it=the)), draft.words(*group.among)
+    return one(draft.words(*(way.format(among=among, do=made.say) for way in AMONG)), group.look, made)
+
+
+def best_and_rest(
+    draft: StoryDraft, group: Group, first: Operation, operations: Sequence[Operation]
+) -> Stage | None:
+    """One of several is given up, and something is done with those that remain."""
+    picked = _pick(draft, group)
+    wish = wish_for(draft, first, among=[picked[1]]) if picked else None
+    if picked is None or wish is None:
+        return None
+    rest = each(
+        draft, draft.rng.choice(operations), [subject for subject in group.subjects if subject != picked[1]]
+    )
+    if not rest:
+        return None
+    gone = part(draft, wish.named(it=f"the one that {picked[0]}"))
+    left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
+    among = draft.words(*group.among)
+    say = draft.words(*(way.format(among=among, do=gone.say, then=left.say) for way in REGARDING))
+    return joined(draft, group.look, gone, left, say)
+
+
+def every(
+    draft: StoryDraft, group: Group, operations: Sequence[Operation], all_of: str = "all {}"
+) -> Stage | None:
+    """The same for all of several."""
+    wishes = each(draft, draft.rng.choice(operations), group.subjects) if len(group.subjects) > 1 else ()
+    if not wishes:
+        return None
+    made = part(draft, wishes[0].named(it=all_of.format(draft.words(*group.among))), *wishes[1:])
+    return one(sentence(draft, made.say), group.look, made)
+
+
+def both(
+    draft: StoryDraft, look: Iterable[PlanStep], first: WishedChange, second: WishedChange, it: str = ""
+) -> Stage:
+    """Two wishes in one, the second about ``it``; what both would be asked for is said once."""
+    if first.asks == second.asks:
+        said = first.said or second.said
+        first, second = first._replace(said=said), second._replace(said=said)
+    if it:
+        second = second.named(it=it)._replace(find=())
+    plan = once((*look, *first.looks, *second.looks))
+    return joined(draft, plan, part(draft, first), part(draft, second))

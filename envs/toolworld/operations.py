@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.envs.toolworld.alternatives import WishPart, changes, confirmed
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft
 from turnwise.envs.toolworld.facts import Fact
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json
@@ -25,7 +24,8 @@ Kept: TypeAlias = Callable[[Database, str | None, Mapping[str, Any]], bool]
 """(database, customer, arguments) → whether a rule of the policy is kept. Without a customer the change is their own."""
 IMPOSSIBLE = "impossible"
 """The verdict on a wish that no rule forbids and no tool can fulfil."""
-_TRIES = 6  # wishes about one thing, until one has the verdict that is looked for
+TRIES = 6
+"""Wishes about one thing, until one has the verdict that is looked for."""
 
 FRAMES = (
     "Please {do}.", "I want you to {do}.", "Can you {do}?", "{Do}, please.", "I would like you to {do}.", "Would you {do}, please?",
@@ -33,19 +33,6 @@ FRAMES = (
     "Do me a favour: {do}.", "My wish is simple: {do}.", "I need you to {do}.", "This is my request: {do}.",
 )  # fmt: skip
 """Clause → sentence. Train has the first six, dev the next two, test the last four."""
-AMONG = (
-    "Look at {among} and {do}.", "This is about {among}: {do}.", "Among {among}, {do}.", "Please compare {among}, and {do}.",
-    "Of {among}, please {do}.", "Go through {among}; then {do}.",
-)  # fmt: skip
-"""Clause about one of several → sentence."""
-REGARDING = (
-    "Take {among}: {do}; then {then}.", "It is about {among}. From these, {do}; {then}.", "I have thought about {among}: please {do}; and {then}.",
-    "Regarding {among}, {do}; also {then}.", "With {among}, please do this: {do}; {then}.", "See {among}: {do}; that done, {then}.",
-)  # fmt: skip
-"""Clauses about one of several and about the others → sentence."""
-THE_ONE = (
-    "the one that {name}", "only the one which {name}", "that one which {name}", "just the one that {name}", "whichever {name}", "the single one that {name}",
-)  # fmt: skip
 INSISTING = (
     "Can't you make an exception, just this once?", "I am a loyal customer. Do it anyway, please.",
     "Your colleague did that for me last year.", "Nobody would notice. Please.", "Come on, it is a small thing.",
@@ -217,7 +204,7 @@ def wish_for(
 def _drawn(
     draft: StoryDraft, operation: Operation, subject: Any, rule: str, *, shared: bool
 ) -> WishedChange | None:
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         wish = operation.draw(operation, draft, subject)
         if wish is not None and (shared or wish.subject not in draft.used) and accept(draft, wish, rule):
             return wish
@@ -317,103 +304,3 @@ def refusals(
 
 def _any_refused(draft: StoryDraft, operations: Sequence[Operation], rule: str) -> Stage | None:
     return refused(draft, draft.rng.choice(operations), rule, own=rule != "not_owner")
-
-
-def once(plan: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
-    """A plan in which nothing is read or asked for twice."""
-    kept: list[PlanStep] = []
-    for step in plan:
-        if step.kind == "confirm" or step not in kept:
-            kept.append(step)
-    return tuple(kept)
-
-
-# --- wishes as parts of others -----------------------------------------------------------------------
-
-
-def part(draft: StoryDraft, *wishes: WishedChange, say: str = "") -> WishPart:
-    """One thing that is wanted, of one subject or of several; the first wish words it."""
-    first = wishes[0]
-    if ways := first.operation.beside:
-        first, say = (
-            first._replace(said=""),
-            say or f"{first.clause(draft)}{draft.words(*(way.format(**first.fill) for way in ways))}",
-        )
-    asks = () if ways or first.said else once(step for wish in wishes for step in wish.open)
-    offer, report = (" and ".join(wish.offer for wish in wishes)), " ".join(wish.report for wish in wishes)
-    steps = (*asks, *confirmed(offer, *(wish.call for wish in wishes)))
-    return WishPart(say or first.clause(draft), steps, report, said=first.said)
-
-
-def then(
-    draft: StoryDraft, first: WishedChange, operation: Operation, among: Sequence[Any]
-) -> WishedChange | None:
-    """A wish that can be granted after another one was."""
-    before = draft.db
-    draft.db = draft.after(first.call)
-    second = wish_for(draft, operation, among=among)
-    draft.db = before
-    return second
-
-
-def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tuple[WishedChange, ...]:
-    """The same wish about each of several subjects; none where it cannot be granted for all of them."""
-    found: list[WishedChange] = []
-    before = draft.db
-    for subject in subjects:
-        wish = _like(draft, operation, subject, found)
-        if wish is None:
-            draft.db = before
-            return ()
-        if found:
-            wish = wish.given(**{name: found[0].fill[name] for name in operation.shares})
-        draft.db = draft.after(wish.call)
-        found.append(wish)
-    draft.db = before
-    return tuple(found)
-
-
-def _like(
-    draft: StoryDraft, operation: Operation, subject: Any, found: Sequence[WishedChange]
-) -> WishedChange | None:
-    """A wish about a subject that has the arguments of those before that all share."""
-    for _ in range(4 * _TRIES):
-        wish = wish_for(draft, operation, among=[subject])
-        first = found[0].arguments if found and wish else {}
-        if wish is None or all(
-            wish.arguments[name] == first.get(name, wish.arguments[name]) for name in operation.matches
-        ):
-            return wish
-    return None
-
-
-def the_one(draft: StoryDraft, name: str) -> str:
-    """One of several by what is true of it alone."""
-    return draft.words(*(way.format(name=name) for way in THE_ONE))
-
-
-def limit_for(draft: StoryDraft, amount: int, *, within: bool) -> int:
-    """Whole dollars, in cents: at least the amount, or less than it."""
-    steps = draft.rng.randint(0, 7)
-    if within:
-        return (-(-amount // 100) + steps) * 100
-    return max(1, (amount - 1) // 100 - steps) * 100
-
-
-def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = "") -> WishPart:
-    """Nothing is changed, and a value is told."""
-    say = draft.words(
-        f"change nothing and just tell me {what}",
-        f"leave everything as it is and let me know {what}",
-        f"do nothing but tell me {what}",
-        f"I only want to hear {what}, and nothing is to be changed",
-        f"keep things as they are and name {what}",
-        f"simply say {what} and do nothing else",
-    )
-    return WishPart(say, (), report, (fact,), again or f"What is {what}?")
-
-
-def one(say: str, plan: Iterable[PlanStep], wish: WishPart) -> Stage:
-    """A request of one part, in a sentence that is given."""
-    steps = once((*plan, *wish.steps, tell(wish.report)))
-    return Stage(f"{say} {wish.said}".strip(), steps, wish.tells, again=wish.again, wants=changes(wish))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.facts import Fact
@@ -112,6 +112,20 @@ def call(tool: str, /, **arguments: Json) -> PlanStep:
 
 def tell(text: str) -> PlanStep:
     return PlanStep("tell", text)
+
+
+def confirmed(what: str, *calls: PlanStep) -> tuple[PlanStep, ...]:
+    """A question for a yes, and the changes that it is for."""
+    return (PlanStep("confirm", f"I will {what}. Shall I proceed?"), *calls)
+
+
+def once(plan: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
+    """A plan in which nothing is read or asked for twice."""
+    kept: list[PlanStep] = []
+    for step in plan:
+        if step.kind == "confirm" or step not in kept:
+            kept.append(step)
+    return tuple(kept)
 
 
 def _step_json(step: PlanStep) -> Json:

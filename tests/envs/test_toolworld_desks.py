@@ -1,4 +1,4 @@
-"""Shop and airline: what a wish gives away, what customers can be asked, what they read right, and what tools say."""
+"""Shop and airline: what customers can be asked, what they read right, and what tools say."""
 # pyright: reportTypedDictNotRequiredAccess=false, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
 
 import collections
@@ -10,126 +10,16 @@ import pytest
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld import cases
 from turnwise.envs.toolworld.airline.questions import STATUSES
-from turnwise.envs.toolworld.airline.state import AIRPORTS
 from turnwise.envs.toolworld.arithmetic import worked_out
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.facts import Fact, stated
 from turnwise.envs.toolworld.retail.parts import REASONS
-from turnwise.envs.toolworld.retail.state import COLOURS, KINDS, SIZES
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
-from turnwise.envs.toolworld.vocabulary import FIRST, LAST
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall, ToolError
 
 DESKS = ("retail", "airline")
-PEOPLE = [f"{first} {last}" for first in (*FIRST, "Alex", "Robin", "Sam", "Chris") for last in LAST]
-FILLED = (*KINDS, *COLOURS, *SIZES, *AIRPORTS, *PEOPLE, "delayed", "cancelled", "vegetarian", "vegan", "kosher", "halal",
-          "change", "exchange")  # fmt: skip
-ADDRESS = re.compile(r"\d+ [A-Z][a-z]+ Street, [A-Z][a-z]+ \d+")
-VARIABLE = re.compile(
-    r"[\w.-]*\d(?:[\w.+-]*\w)?|\$|"
-    + "|".join(rf"(?<!\w){re.escape(word)}\b" for word in sorted(FILLED, key=len, reverse=True)),
-    re.IGNORECASE,
-)
-WHICH = re.compile(r"(?:order|reservation) #|my order with the #|my trip from # to #", re.IGNORECASE)
-"""However an order or a trip is named."""
-
-
-def masked(text):
-    text = re.sub(r"#(?: #)+", "#", VARIABLE.sub("#", ADDRESS.sub("#", text)))
-    text = re.sub(r"\b(?:an?|a pair of) #", "a #", text)
-    text = re.sub(r"\bbags\b", "bag", WHICH.sub("#", text))
-    return re.sub(r"the #(?:, the #)*(?: and the #)+", "the #", text)
-
-
-def stages(domain, count, split=Split.TRAIN, requests=(1, 1), **knobs):
-    env = make("turnwise/ToolWorld-v0")
-    for index in range(count):
-        task = env.generate(
-            derive_rng("gives away", domain, index, split.value),
-            split,
-            domains=[domain],
-            requests=list(requests),
-            **knobs,
-        )
-        yield from task.options["story"]["stages"]
-
-
-def outcome(stage):
-    """What comes of a request in the hands of somebody who knows."""
-    for step in stage["plan"]:
-        if step.get("name") in ("record_refusal", "transfer_to_human"):
-            return step["arguments"]["reason"]
-    return "done"
-
-
-NOBODY_MAY = {
-    "retail": {
-        "other_product", "no_discount", "lost_package", "damaged", "legal", "technical",
-        "cancel_reason",  # most of them say their reason
-        "not_owner",  # half of them say whose order it is
-    },
-    "airline": {
-        "route_change", "passenger_number", "group_booking", "medical", "unaccompanied_child", "legal",
-        "not_owner",  # half of them say whose trip it is
-    },
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("domain", DESKS)
-def test_every_sentence_of_a_request_that_is_refused_is_said_where_it_is_granted(domain):
-    """In the plainest wording each sentence is one template: what is refused must say none of its own."""
-    said = collections.defaultdict(set)
-    for stage in (
-        *stages(domain, 700, traps=0, changes=0, paraphrase=False),
-        *stages(domain, 500, traps=1, paraphrase=False),
-    ):
-        for sentence in re.split(r"(?<=[.?!]) ", masked(stage["say"])):
-            said[sentence].add(outcome(stage))
-    own = {
-        sentence: found
-        for sentence, found in said.items()
-        if "done" not in found and not found & NOBODY_MAY[domain]
-    }
-    assert not own
-    refused = set().union(*said.values()) - {"done"} - NOBODY_MAY[domain]
-    assert len(refused) >= 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("domain", DESKS)
-def test_the_words_of_a_request_do_not_say_what_comes_of_it(domain):
-    found = collections.defaultdict(collections.Counter)
-    for stage in stages(domain, 500, Split.DEV, traps=0.4):
-        found[masked(stage["say"])][outcome(stage)] += 1
-    refusals = [
-        (counts[why], "done" in counts)
-        for counts in found.values()
-        for why in counts
-        if why != "done" and not {*counts} & (NOBODY_MAY[domain] - {"not_owner", "cancel_reason"})
-    ]
-    shared = sum(count for count, open_ in refusals if open_)
-    assert shared / sum(count for count, _ in refusals) > 0.7
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("domain", DESKS)
-def test_who_is_refused_may_ask_for_the_price_and_who_is_not_need_not(domain):
-    """Of each wish that is told with and without a question, both are granted and both are refused."""
-    question = re.compile(r" (?:How|What)\b[^.?!]*\?$")
-    found = collections.defaultdict(set)
-    for stage in stages(domain, 500, Split.DEV, traps=0.4, changes=0):
-        said = masked(stage["say"])
-        if not {outcome(stage)} & NOBODY_MAY[domain]:
-            asked = question.search(said) is not None
-            found[question.sub("", said)].add((asked, outcome(stage) == "done"))
-    both = [seen for seen in found.values() if {asked for asked, _ in seen} == {True, False}]
-    whole = [seen for seen in both if len(seen) == 4]
-    assert len(whole) >= 4
-    assert len(whole) / len(both) > 0.5
-
 
 # --- what a customer can be asked ----------------------------------------------------------------------
 
@@ -283,53 +173,48 @@ def test_a_status_in_other_words(status, text):
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", DESKS)
 @pytest.mark.parametrize("split", Split)
-def test_sentences_are_well_made(domain, split):
+def test_sentences_are_well_made(domain, split, sample):
     wrong = re.compile(
         r"\bw\d{5}\b|\b(?:reservation|order) [a-z]{4}\d\d\b|\b(?:cor|ard|dun|eas) (?:to|needs)\b|"  # spoilt names
         r"\ba [aeiou](?!ne\b)|\ban? (?:(?:red|blue|green|black|white|silver|small|medium|large) )*hiking boots\b|\b1 (?:\w+ )?bags\b|"
         r"\bthe (\w+ \w+ [\w ]+?) (?:(?:of|from|in|out of) )?my order with the \1\b"  # named by itself
     )
-    for stage in stages(domain, 150, split, requests=(1, 2), traps=0.3):
+    stages = (
+        stage
+        for task in sample(f"toolworld/{domain}", split, 120)
+        for stage in task.options["story"]["stages"]
+    )
+    for stage in stages:
         for text in (stage["say"], stage.get("twist", ""), stage.get("again", "")):
             assert not wrong.search(text.replace("a pair of", "some")), text
 
 
 @pytest.mark.slow
-def test_he_knows_no_id_that_only_the_tools_have_told():
+def test_he_knows_no_id_that_only_the_tools_have_told(sample):
     """A booking that is made in the conversation has an id that nobody told him."""
-    env = make("turnwise/ToolWorld-v0")
     made = 0
-    for index in range(250):
-        task = env.generate(
-            derive_rng("new ids", index), Split.TRAIN, domains=["airline"], requests=3, traps=0, together=0
-        )
+    for task in sample("toolworld/airline", Split.TRAIN, 120):
         known = world("airline", *task.options["world"]).tables["reservations"]
-        made += any(
-            step.get("name") == "book_flight"
-            for stage in task.options["story"]["stages"]
-            for step in stage["plan"]
-        )
-        for stage in task.options["story"]["stages"]:
+        stages = task.options["story"]["stages"]
+        made += any(step.get("name") == "book_flight" for stage in stages for step in stage["plan"])
+        for stage in stages:
             assert all(key in known for key in re.findall(r"\breservation (\w+\d+)\b", stage["say"])), stage[
                 "say"
             ]
-    assert made > 20
+    assert made > 5
 
 
-def test_conditional_wishes_are_put_in_many_ways():
-    env = make("turnwise/ToolWorld-v0")
+def test_conditional_wishes_are_put_in_many_ways(sample):
+    frame = re.compile(
+        r"(?:^|[.?;,] )(If not|Otherwise|Else|[Ii]f (?:it is|no|that is|so|yes)|[Ii]n any other|Where)\b"
+    )
     for split, least in ((Split.TRAIN, 6), (Split.TEST, 4)):
-        found = set()
-        for index in range(150):
-            task = env.generate(derive_rng("frames", index), split, domains=["airline"], requests=1, traps=0)
-            stage = task.options["story"]["stages"][0]
-            found |= {
-                *re.findall(
-                    r"(?:^|[.?;,] )(If not|Otherwise|Else|[Ii]f (?:it is|no|that is|so|yes)|[Ii]n any other|Where)\b",
-                    stage["say"],
-                )
-            }
-        assert len(found) >= least, found
+        stages = (
+            stage
+            for task in sample("toolworld/airline", split, 120)
+            for stage in task.options["story"]["stages"]
+        )
+        assert len({found for stage in stages for found in frame.findall(stage["say"])}) >= least
 
 
 # --- tools ----------------------------------------------------------------------------------------------

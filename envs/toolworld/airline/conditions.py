@@ -12,7 +12,6 @@ from turnwise.envs.toolworld.airline.operations import (
     MOVE,
     UPGRADE,
     compensation,
-    moving,
     packing,
     paid_bags,
 )
@@ -22,29 +21,15 @@ from turnwise.envs.toolworld.airline.parts import (
     CalledTrip,
     Fits,
     Trip,
-    able_on,
     called,
-    cheapest_alone,
     me,
-    search,
     some_trip,
 )
-from turnwise.envs.toolworld.airline.state import DAYS, TODAY
-from turnwise.envs.toolworld.alternatives import WishPart, decided
+from turnwise.envs.toolworld.alternatives import WishPart, decided, leave, limit_for, part
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.operations import (
-    IMPOSSIBLE,
-    Operation,
-    WishedChange,
-    accept,
-    leave,
-    limit_for,
-    once,
-    part,
-    wish_for,
-)
-from turnwise.envs.toolworld.story import PlanStep, Stage, call
+from turnwise.envs.toolworld.operations import IMPOSSIBLE, Operation, WishedChange, accept, wish_for
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, once
 from turnwise.envs.toolworld.vocabulary import counted
 
 
@@ -377,34 +362,6 @@ def downgrade_for(draft: StoryDraft) -> Stage | None:
     return decided(draft, _read(draft, trip, name), condition, (_part(draft, wish), other), holds=holds)
 
 
-def cheaper_day(draft: StoryDraft) -> Stage | None:
-    """The cheapest flight of two days."""
-    trip = some_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.flight.status in RUNS)
-    if trip is None:
-        return None
-    one, other = sorted(draft.rng.sample([day for day in DAYS if day > TODAY and day != trip.flight.date], 2))
-    able = [able_on(draft, trip, day) for day in (one, other)]
-    place = ("basic", "economy", "business").index(trip.found.cabin)
-    new = cheapest_alone(
-        trip.found.cabin, sorted((f for flights in able for f in flights), key=lambda f: f.prices[place])
-    )
-    wish = moving(MOVE, draft, trip, one, new) if all(able) and new else None
-    if wish is None or not accept(draft, wish):
-        return None
-    name = called(draft, trip)
-    say = draft.words(
-        f"Move {name.it} to {one} or {other}, whichever of the two days has the cheaper flight.",
-        f"I can travel on {one} or on {other} instead: put {name.it} on the cheapest flight of both days.",
-        f"Compare {one} with {other}, and rebook {name.it} to the flight that costs least on these two days.",
-        f"Either {one} or {other} suits me for {name.it}; change it to the cheapest flight that you find on them.",
-        f"Change {name.it} to the cheapest flight there is on {one} and {other} taken together.",
-        f"Would you look at {one} and {other}, and switch {name.it} to the least expensive flight of the two days?",
-    )
-    look = _read(draft, trip, name, search(trip.flight, one), search(trip.flight, other))
-    made = part(draft, wish)
-    return Stage(say, (*look, *made.steps, PlanStep("tell", made.report)), wants=("change_flight",))
-
-
 CONDITIONS = (
-    refundable, insured, move_within, leaves_by, upgrade_within, seats_left, late, grounded, bags_free, downgrade_for, cheaper_day,
+    refundable, insured, move_within, leaves_by, upgrade_within, seats_left, late, grounded, bags_free, downgrade_for,
 )  # fmt: skip

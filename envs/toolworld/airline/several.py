@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from turnwise.envs.toolworld.airline.operations import (
     BAGS,
@@ -15,6 +15,7 @@ from turnwise.envs.toolworld.airline.operations import (
     UPGRADE,
     compensation,
     may_cancel,
+    moving,
 )
 from turnwise.envs.toolworld.airline.parts import (
     ALONE,
@@ -32,94 +33,29 @@ from turnwise.envs.toolworld.airline.parts import (
     some_trip,
 )
 from turnwise.envs.toolworld.airline.state import CABINS, DAYS, TODAY, Flight
-from turnwise.envs.toolworld.alternatives import WishPart, confirmed, joined
+from turnwise.envs.toolworld.alternatives import Group, WishPart, both, each, joined, one, part, then
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.operations import (
-    AMONG,
-    REGARDING,
-    WishedChange,
-    each,
-    once,
-    one,
-    part,
-    sentence,
-    the_one,
-    then,
-    wish_for,
-)
-from turnwise.envs.toolworld.story import Stage, ask, call
+from turnwise.envs.toolworld.operations import WishedChange, accept, wish_for
+from turnwise.envs.toolworld.story import Stage, ask, call, confirmed, once
 from turnwise.envs.toolworld.vocabulary import FIRST, LAST
 
 COMING = (
     "my trips that are still to come", "the trips of mine which have not taken place yet", "my trips that lie ahead",
     "my trips that I have not flown yet", "my trips that are not over yet", "the trips that I still have before me",
 )  # fmt: skip
+MEASURES = (
+    ("leaves first", lambda trip: trip.flight.date + trip.flight.departs, False),
+    ("leaves last", lambda trip: trip.flight.date + trip.flight.departs, True),
+    ("cost most in all", lambda trip: trip.paid, True),
+    ("cost least in all", lambda trip: trip.paid, False),
+)
 EXTRAS = (BAGS, MEAL, INSURE)
 WHOLE = (*EXTRAS, RENAME, UPGRADE)  # what can be done with a trip that stays as it is
 
 
-def _silent(wish: WishedChange) -> WishedChange:
-    return wish._replace(said="")
-
-
-def _pick(draft: StoryDraft, trips: Sequence[Trip]) -> tuple[str, Trip] | None:
-    """One of the trips by how it compares with the others, where no other is like it."""
-    if len(trips) < 2:
-        return None
-    name, measure, sign = draft.rng.choice((
-        ("leaves first", lambda trip: trip.flight.date + trip.flight.departs, 1),
-        ("leaves last", lambda trip: trip.flight.date + trip.flight.departs, -1),
-        ("cost most in all", lambda trip: trip.paid, -1),
-        ("cost least in all", lambda trip: trip.paid, 1),
-    ))  # fmt: skip
-    ranked = sorted(trips, key=measure)[::sign]
-    return None if measure(ranked[0]) == measure(ranked[1]) else (name, ranked[0])
-
-
-def best(draft: StoryDraft) -> Stage | None:
-    """Something for the first, last, dearest or cheapest trip."""
-    picked = _pick(draft, coming(draft))
-    wish = (
-        wish_for(draft, draft.rng.choice((*EXTRAS, CANCEL, UPGRADE)), among=[picked[1]]) if picked else None
-    )
-    if picked is None or wish is None:
-        return None
-    made = part(draft, _silent(wish).named(it=the_one(draft, picked[0])))
-    return one(
-        draft.words(*(way.format(among=draft.words(*COMING), do=made.say) for way in AMONG)),
-        look_at_all(draft),
-        made,
-    )
-
-
-def best_and_rest(draft: StoryDraft) -> Stage | None:
-    """One trip is cancelled, and something is done for what remains."""
-    trips = coming(draft)
-    picked = _pick(draft, trips)
-    first = wish_for(draft, CANCEL, among=[picked[1]]) if picked else None
-    rest = (
-        each(draft, draft.rng.choice(EXTRAS), [trip for trip in trips if picked and trip != picked[1]])
-        if first
-        else ()
-    )
-    if picked is None or first is None or not rest:
-        return None
-    gone = part(draft, _silent(first).named(it=f"the one that {picked[0]}"))
-    left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
-    among = draft.words(*COMING)
-    say = draft.words(*(way.format(among=among, do=gone.say, then=left.say) for way in REGARDING))
-    return joined(draft, look_at_all(draft), gone, left, say)
-
-
-def every(draft: StoryDraft) -> Stage | None:
-    """The same for all trips that are still to come."""
-    trips = coming(draft)
-    wishes = each(draft, draft.rng.choice((*EXTRAS, CANCEL)), trips) if len(trips) > 1 else ()
-    if not wishes:
-        return None
-    made = part(draft, _silent(wishes[0]).named(it=f"each of {draft.words(*COMING)}"), *wishes[1:])
-    return one(sentence(draft, made.say), look_at_all(draft), made)
+def ahead(draft: StoryDraft) -> Group:
+    return Group(coming(draft), COMING, MEASURES, look_at_all(draft))
 
 
 def whichever(draft: StoryDraft) -> Stage | None:
@@ -133,7 +69,7 @@ def whichever(draft: StoryDraft) -> Stage | None:
     wishes = each(draft, operation, chosen) if 0 < len(chosen) < len(trips) else ()
     if not wishes:
         return None
-    made, among = part(draft, _silent(wishes[0]).named(it=name), *wishes[1:]), draft.words(*COMING)
+    made, among = part(draft, wishes[0]._replace(said="").named(it=name), *wishes[1:]), draft.words(*COMING)
     say = draft.words(
         f"Check {among}, and {made.say}. The others stay as they are.",
         f"I speak of {among}: {made.say}. Do nothing about the rest.",
@@ -148,12 +84,6 @@ def whichever(draft: StoryDraft) -> Stage | None:
 # --- two things --------------------------------------------------------------------------------------
 
 
-def _both(draft: StoryDraft, first: WishedChange, second: WishedChange, it: str = "") -> Stage:
-    second = second.named(it=it)._replace(find=()) if it else second
-    parts = (part(draft, _silent(first)), part(draft, _silent(second)))
-    return joined(draft, once((*DESK.verify(draft), *first.looks, *second.looks)), *parts)
-
-
 def two_for_one(draft: StoryDraft) -> Stage | None:
     """Two things for one trip."""
     trip = some_trip(draft, lambda trip: trip.flight.status in RUNS)
@@ -162,7 +92,7 @@ def two_for_one(draft: StoryDraft) -> Stage | None:
         return None  # what they cost would depend on which comes first
     first = wish_for(draft, operations[0], among=[trip]) if trip else None
     second = then(draft, first, operations[1], [trip]) if first else None
-    return _both(draft, first, second, "the same trip") if first and second else None
+    return both(draft, DESK.verify(draft), first, second, "the same trip") if first and second else None
 
 
 def two_trips(draft: StoryDraft) -> Stage | None:
@@ -174,7 +104,7 @@ def two_trips(draft: StoryDraft) -> Stage | None:
         if trip is None or wish is None:
             return None
         found.append(wish.named(it=f"reservation {trip.key}")._replace(find=()))
-    return _both(draft, found[0], found[1])
+    return both(draft, DESK.verify(draft), found[0], found[1])
 
 
 def move_and(draft: StoryDraft) -> Stage | None:
@@ -186,7 +116,7 @@ def move_and(draft: StoryDraft) -> Stage | None:
     after = draft.after(first.call).get("reservations", trip.key)
     moved = Trip(after, draft.db.get("flights", after.flight_id))
     second = then(draft, first, draft.rng.choice(EXTRAS), [moved])
-    return _both(draft, first, second, "it") if second else None
+    return both(draft, DESK.verify(draft), first, second, "it") if second else None
 
 
 def cancel_and_claim(draft: StoryDraft) -> Stage | None:
@@ -195,7 +125,11 @@ def cancel_and_claim(draft: StoryDraft) -> Stage | None:
     trip = some_trip(draft, lambda trip: trip.flight.status == "cancelled" and compensation(user, trip) > 0)
     first = wish_for(draft, CANCEL, among=[trip]) if trip else None
     second = wish_for(draft, CLAIM, among=[trip]) if first else None
-    return _both(draft, first, second, "the flight that you cancelled") if first and second else None
+    return (
+        both(draft, DESK.verify(draft), first, second, "the flight that you cancelled")
+        if first and second
+        else None
+    )
 
 
 # --- bookings ----------------------------------------------------------------------------------------
@@ -280,7 +214,9 @@ def cancel_and_book(draft: StoryDraft) -> Stage | None:
             search(trip.flight, day),
         )
     )
-    return joined(draft, look, part(draft, _silent(first)), _booking(draft, new, "economy", name, second))
+    return joined(
+        draft, look, part(draft, first._replace(said="")), _booking(draft, new, "economy", name, second)
+    )
 
 
 def book_beside(draft: StoryDraft) -> Stage | None:
@@ -308,16 +244,38 @@ def book_beside(draft: StoryDraft) -> Stage | None:
     return one(say, look, _booking(draft, trip.flight, trip.found.cabin, who))
 
 
-SEVERAL = (
-    best,
-    best_and_rest,
-    every,
-    whichever,
-    two_for_one,
-    two_trips,
-    move_and,
-    cancel_and_claim,
-    book,
-    cancel_and_book,
-    book_beside,
-)
+def cheaper_day(draft: StoryDraft) -> Stage | None:
+    """The cheapest flight of two days."""
+    trip = some_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.flight.status in RUNS)
+    if trip is None:
+        return None
+    day, other = sorted(draft.rng.sample([day for day in DAYS if day > TODAY and day != trip.flight.date], 2))
+    able = [able_on(draft, trip, day) for day in (day, other)]
+    place = CABINS.index(trip.found.cabin)
+    new = cheapest_alone(
+        trip.found.cabin, sorted((f for flights in able for f in flights), key=lambda f: f.prices[place])
+    )
+    wish = moving(MOVE, draft, trip, day, new) if all(able) and new else None
+    if wish is None or not accept(draft, wish):
+        return None
+    name = called(draft, trip)
+    say = draft.words(
+        f"Move {name.it} to {day} or {other}, whichever of the two days has the cheaper flight.",
+        f"I can travel on {day} or on {other} instead: put {name.it} on the cheapest flight of both days.",
+        f"Compare {day} with {other}, and rebook {name.it} to the flight that costs least on these two days.",
+        f"Either {day} or {other} suits me for {name.it}; change it to the cheapest flight that you find on them.",
+        f"Change {name.it} to the cheapest flight there is on {day} and {other} taken together.",
+        f"Would you look at {day} and {other}, and switch {name.it} to the least expensive flight of the two days?",
+    )
+    reads = (
+        call("get_reservation", reservation_id=trip.key),
+        search(trip.flight, day),
+        search(trip.flight, other),
+    )
+    made = part(draft, wish)
+    return one(say, (*DESK.verify(draft), *name.find, *reads), made)
+
+
+SEVERAL: tuple[Callable[[StoryDraft], Stage | None], ...] = (
+    whichever, cheaper_day, two_for_one, two_trips, move_and, cancel_and_claim, book, cancel_and_book, book_beside,
+)  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 from turnwise.envs.toolworld.airline import language, questions
 from turnwise.envs.toolworld.airline.actions import ACTS
 from turnwise.envs.toolworld.airline.conditions import CONDITIONS
-from turnwise.envs.toolworld.airline.operations import CANCEL, MOVE, OPERATIONS, SECTIONS
+from turnwise.envs.toolworld.airline.operations import CANCEL, MOVE, OPERATIONS, SECTIONS, UPGRADE
 from turnwise.envs.toolworld.airline.parts import enter
 from turnwise.envs.toolworld.airline.policy import POLICY
-from turnwise.envs.toolworld.airline.several import SEVERAL
+from turnwise.envs.toolworld.airline.several import EXTRAS, SEVERAL, ahead
 from turnwise.envs.toolworld.airline.state import build
+from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
 from turnwise.envs.toolworld.operations import refusals, requests, rules_of
 from turnwise.envs.toolworld.story import Stage, call
@@ -55,6 +56,9 @@ DOMAIN = Domain(
     acts=ACTS,
     requests={
         **requests(OPERATIONS),
+        "best": lambda draft: best(draft, ahead(draft), (*EXTRAS, CANCEL, UPGRADE)),
+        "best_and_rest": lambda draft: best_and_rest(draft, ahead(draft), CANCEL, EXTRAS),
+        "every": lambda draft: every(draft, ahead(draft), (*EXTRAS, CANCEL), "each of {}"),
         **{
             made.__name__: made
             for made in (

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.alternatives import WishPart, decided
+from turnwise.envs.toolworld.alternatives import WishPart, decided, leave, limit_for, part
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.operations import (
-    Operation,
-    WishedChange,
-    accept,
-    leave,
-    limit_for,
-    once,
-    part,
-    wish_for,
-)
+from turnwise.envs.toolworld.operations import Operation, WishedChange, accept, wish_for
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
     CANCEL,
@@ -41,7 +32,7 @@ from turnwise.envs.toolworld.retail.parts import (
 )
 from turnwise.envs.toolworld.retail.questions import STATUSES
 from turnwise.envs.toolworld.retail.state import OrderLine, RetailItem, RetailOrder
-from turnwise.envs.toolworld.story import PlanStep, Stage, call
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, once
 from turnwise.envs.toolworld.vocabulary import with_article
 
 

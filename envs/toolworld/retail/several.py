@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.envs.toolworld.alternatives import WishPart, joined
+from turnwise.envs.toolworld.alternatives import Group, WishPart, both, each, joined, one, part, then
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact
-from turnwise.envs.toolworld.operations import (
-    AMONG,
-    REGARDING,
-    Operation,
-    WishedChange,
-    accept,
-    each,
-    once,
-    one,
-    part,
-    sentence,
-    the_one,
-    then,
-    wish_for,
-)
+from turnwise.envs.toolworld.operations import Operation, WishedChange, accept, sentence, wish_for
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
     ANY,
@@ -37,9 +23,9 @@ from turnwise.envs.toolworld.retail.operations import (
     giving_back,
     removal,
 )
-from turnwise.envs.toolworld.retail.parts import DESK, all_orders, called, me, some_order, total_of
+from turnwise.envs.toolworld.retail.parts import DESK, all_orders, called, me, orders, some_order, total_of
 from turnwise.envs.toolworld.retail.state import OrderLine, RetailOrder
-from turnwise.envs.toolworld.story import PlanStep, Stage, call
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, once
 from turnwise.envs.toolworld.vocabulary import address
 
 UNSENT = (
@@ -47,6 +33,11 @@ UNSENT = (
     "my orders that are still with you", "my orders that are not on their way yet", "my orders which have not left you yet",
 )  # fmt: skip
 MOST = 3  # orders that one request changes
+MEASURES = (
+    ("costs most in all", total_of, True),
+    ("costs least in all", total_of, False),
+    ("has most things in it", lambda order: len(order.lines), True),
+)
 WHOLE = (WRAP, ADDRESS, PAYMENT)  # changes of an order as a whole, which stays
 OF_STATUS = {"pending": (CANCEL, CHANGE, REMOVE, *WHOLE), "delivered": (RETURN, EXCHANGE)}
 
@@ -58,55 +49,9 @@ def _look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
     return (*DESK.verify(draft), call("get_user", user_id=draft.customer), *reads)
 
 
-def _pick(draft: StoryDraft, orders: Sequence[RetailOrder]) -> tuple[str, RetailOrder] | None:
-    """One of the orders by how it compares with the others, where no other is like it."""
-    if len(orders) < 2:
-        return None
-    name, measure = draft.rng.choice((
-        ("costs most in all", lambda order: -total_of(order)),
-        ("costs least in all", total_of),
-        ("has most things in it", lambda order: -len(order.lines)),
-    ))  # fmt: skip
-    first, second = sorted(orders, key=measure)[:2]
-    return None if measure(first) == measure(second) else (name, first)
-
-
-def best(draft: StoryDraft) -> Stage | None:
-    """The dearest, cheapest or fullest of the unsent orders is changed."""
-    picked = _pick(draft, all_orders(draft, "pending"))
-    wish = wish_for(draft, draft.rng.choice((CANCEL, *WHOLE)), among=[picked[1]]) if picked else None
-    if picked is None or wish is None:
-        return None
-    made, among = part(draft, wish.named(it=the_one(draft, picked[0]))), draft.words(*UNSENT)
-    say = draft.words(*(way.format(among=among, do=made.say) for way in AMONG))
-    return one(say, _look_at_all(draft), made)
-
-
-def best_and_rest(draft: StoryDraft) -> Stage | None:
-    """One of the unsent orders is cancelled, and the others stay and are changed."""
-    orders = all_orders(draft, "pending")
-    picked = _pick(draft, orders) if len(orders) <= MOST else None
-    first = wish_for(draft, CANCEL, among=[picked[1]]) if picked else None
-    if picked is None or first is None:
-        return None
-    rest = each(draft, draft.rng.choice((WRAP, ADDRESS)), [order for order in orders if order != picked[1]])
-    if not rest:
-        return None
-    gone = part(draft, first.named(it=f"the one that {picked[0]}"))
-    left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
-    among = draft.words(*UNSENT)
-    say = draft.words(*(way.format(among=among, do=gone.say, then=left.say) for way in REGARDING))
-    return joined(draft, _look_at_all(draft), gone, left, say)
-
-
-def every(draft: StoryDraft) -> Stage | None:
-    """All orders that were not sent are cancelled, wrapped, sent elsewhere or paid otherwise."""
-    orders = all_orders(draft, "pending")
-    wishes = each(draft, draft.rng.choice((CANCEL, WRAP, ADDRESS)), orders) if 1 < len(orders) <= MOST else ()
-    if not wishes:
-        return None
-    made = part(draft, wishes[0].named(it=f"all {draft.words(*UNSENT)}"), *wishes[1:])
-    return one(sentence(draft, made.say), _look_at_all(draft), made)
+def unsent(draft: StoryDraft) -> Group:
+    found = all_orders(draft, "pending")
+    return Group(found if len(found) <= MOST else (), UNSENT, MEASURES, _look_at_all(draft))
 
 
 def _is_touched(draft: StoryDraft) -> bool:
@@ -233,9 +178,11 @@ def bought_twice(draft: StoryDraft) -> Stage | None:
 
 def pay_like(draft: StoryDraft) -> Stage | None:
     """An order is paid with what another one was paid with."""
-    order, model = some_order(draft, "pending"), some_order(draft, *ANY)
-    if order is None or model is None or order.payment == model.payment:
+    order = some_order(draft, "pending")
+    others = [other for other in orders(*ANY)(draft, True) if order and other.payment != order.payment]
+    if order is None or not others:
         return None
+    model = draft.rng.choice(others)
     wish = WishedChange(
         PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": model.payment}, {}
     )
@@ -304,15 +251,6 @@ def _like(
 # --- two things --------------------------------------------------------------------------------------
 
 
-def _both(draft: StoryDraft, first: WishedChange, second: WishedChange, it: str = "") -> Stage:
-    """Two wishes in one; what both would be asked for is said once."""
-    if first.asks == second.asks:
-        said = first.said or second.said
-        first, second = first._replace(said=said), second._replace(said=said)
-    parts = (part(draft, first), part(draft, second.named(it=it) if it else second))
-    return joined(draft, once((*DESK.verify(draft), *first.looks, *second.looks)), *parts)
-
-
 def same_order(draft: StoryDraft, operations: Sequence[Operation], it: str) -> Stage | None:
     """One of some changes, and another of the order as a whole, which leaves what the first is about alone."""
     order = some_order(draft, "pending")
@@ -322,7 +260,7 @@ def same_order(draft: StoryDraft, operations: Sequence[Operation], it: str) -> S
         return None
     other = draft.rng.choice([one for one in WHOLE if one is not operation])
     second = then(draft, first, other, [draft.after(first.call).get("orders", order.order_id)])
-    return _both(draft, first, second._replace(find=()), it) if second else None
+    return both(draft, DESK.verify(draft), first, second, it) if second else None
 
 
 def two_orders(draft: StoryDraft, status: tuple[str, str]) -> Stage | None:
@@ -339,7 +277,9 @@ def two_orders(draft: StoryDraft, status: tuple[str, str]) -> Stage | None:
     if second is None:
         return None
     # what is taken out is said first, so that nothing after it seems to be about that
-    return _both(draft, *((second, first) if second.operation is REMOVE else (first, second)))
+    return both(
+        draft, DESK.verify(draft), *((second, first) if second.operation is REMOVE else (first, second))
+    )
 
 
 def _of_one(draft: StoryDraft, order: RetailOrder) -> WishedChange | None:

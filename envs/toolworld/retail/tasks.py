@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 
+from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
 from turnwise.envs.toolworld.operations import refusals, requests, rules_of
 from turnwise.envs.toolworld.retail import conditions, language, questions, several
 from turnwise.envs.toolworld.retail.actions import ACTS
-from turnwise.envs.toolworld.retail.operations import CHANGE, EXCHANGE, OPERATIONS, REMOVE, SECTIONS
+from turnwise.envs.toolworld.retail.operations import (
+    ADDRESS,
+    CANCEL,
+    CHANGE,
+    EXCHANGE,
+    OPERATIONS,
+    REMOVE,
+    SECTIONS,
+    WRAP,
+)
 from turnwise.envs.toolworld.retail.parts import enter
 from turnwise.envs.toolworld.retail.policy import POLICY
 from turnwise.envs.toolworld.retail.state import build
@@ -49,10 +59,13 @@ REQUESTS: dict[str, Primitive] = {
         for made in (
             questions.status, questions.total, questions.price, questions.cheapest, questions.count, questions.balance,
             conditions.unsent, conditions.unsent_or_back, conditions.in_stock, conditions.gift_pays, conditions.budget,
-            several.best, several.best_and_rest, several.every, several.clear_all, several.moved_house, several.dearest_back,
+            several.clear_all, several.moved_house, several.dearest_back,
             several.bought_twice, several.pay_like, several.send_like,
         )
     },
+    "best": lambda draft: best(draft, several.unsent(draft), (CANCEL, *several.WHOLE)),
+    "best_and_rest": lambda draft: best_and_rest(draft, several.unsent(draft), CANCEL, (WRAP, ADDRESS)),
+    "every": lambda draft: every(draft, several.unsent(draft), (CANCEL, WRAP, ADDRESS)),
     "change_within": partial(conditions.within, operation=CHANGE),
     "exchange_within": partial(conditions.within, operation=EXCHANGE),
     "remove_and": partial(several.same_order, operations=(REMOVE,), it="the rest of that order"),

@@ -132,7 +132,9 @@ def keeps(text: str) -> bool:
 @functools.lru_cache(maxsize=4096)
 def to_be_changed(text: str) -> str:
     """A text without what it names only to say that it stays as it is, or which order is meant."""
-    return _KEPT.sub(" ", without_which(text))
+    return _KEPT.sub(
+        lambda kept: kept[0] if " out " in kept[0] else " ", without_which(text)
+    )  # what is left out goes
 
 
 def without_which(text: str) -> str:

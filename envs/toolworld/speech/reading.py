@@ -86,7 +86,6 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
     text = text[:LONGEST]
     heard = _by_shape(lexicon, lexicon.shape_of(text))
     given = named(to_be_changed(text), lexicon.patterns)
-    given = given._replace(money=named(text, lexicon.patterns).money)  # a price is told wherever it stands
     return heard._replace(
         text=text,
         proposal=heard.proposal._replace(named=given),
