@@ -196,8 +196,10 @@ def cancel_and_book(draft: StoryDraft) -> Stage | None:
     day = draft.rng.choice([day for day in DAYS if day > TODAY and day != trip.flight.date])
     single = trip._replace(found=trip.found._replace(cabin="economy", passengers=(name,)))
     new = cheapest_alone("economy", able_on(draft, single, day))
-    if new is None or not books_for(draft, ALONE):
+    key = f"{trip.flight.origin}{trip.flight.destination}{day}"
+    if new is None or key in draft.used or not books_for(draft, ALONE):
         return None
+    draft.used.add(key)  # as a booking of its own does: nobody books the same twice
     second = draft.words(
         f"book me alone the cheapest economy seat of the same route on {day}, and tell me its price",
         f"reserve for me alone the cheapest seat in economy between the same airports on {day}, and name the price",
