@@ -193,7 +193,7 @@ def one(say: str, plan: Iterable[PlanStep], wish: WishPart) -> Stage:
 # --- of several --------------------------------------------------------------------------------------
 
 
-class Group(NamedTuple):
+class SeveralSubjects(NamedTuple):
     """Several subjects of a customer: how they are called together, what may tell one from the others, how they are read."""
 
     subjects: Sequence[Any]
@@ -204,7 +204,7 @@ class Group(NamedTuple):
     look: tuple[PlanStep, ...]
 
 
-def _pick(draft: StoryDraft, group: Group) -> tuple[str, Any] | None:
+def _pick(draft: StoryDraft, group: SeveralSubjects) -> tuple[str, Any] | None:
     """One of the subjects by how it compares with the others, where no other is like it."""
     if len(group.subjects) < 2:
         return None
@@ -213,7 +213,7 @@ def _pick(draft: StoryDraft, group: Group) -> tuple[str, Any] | None:
     return None if measure(first) == measure(second) else (name, first)
 
 
-def best(draft: StoryDraft, group: Group, operations: Sequence[Operation]) -> Stage | None:
+def best(draft: StoryDraft, group: SeveralSubjects, operations: Sequence[Operation]) -> Stage | None:
     """Something for the first, last, dearest or largest of several."""
     picked = _pick(draft, group)
     wish = wish_for(draft, draft.rng.choice(operations), among=[picked[1]]) if picked else None
@@ -225,7 +225,7 @@ def best(draft: StoryDraft, group: Group, operations: Sequence[Operation]) -> St
 
 
 def best_and_rest(
-    draft: StoryDraft, group: Group, first: Operation, operations: Sequence[Operation]
+    draft: StoryDraft, group: SeveralSubjects, first: Operation, operations: Sequence[Operation]
 ) -> Stage | None:
     """One of several is given up, and something is done with those that remain."""
     picked = _pick(draft, group)
@@ -245,7 +245,7 @@ def best_and_rest(
 
 
 def every(
-    draft: StoryDraft, group: Group, operations: Sequence[Operation], all_of: str = "all {}"
+    draft: StoryDraft, group: SeveralSubjects, operations: Sequence[Operation], all_of: str = "all {}"
 ) -> Stage | None:
     """The same for all of several."""
     wishes = each(draft, draft.rng.choice(operations), group.subjects) if len(group.subjects) > 1 else ()

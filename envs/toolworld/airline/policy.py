@@ -81,7 +81,7 @@ airline's mistake.
 
 ## 8. What is for people
 
-8.1 Group bookings of more than six, medical needs, children who travel alone and legal matters are for people: use
+8.1 SeveralSubjects bookings of more than six, medical needs, children who travel alone and legal matters are for people: use
 transfer_to_human with the reason (group_booking, medical, unaccompanied_child, legal), at once, without asking and
 without verifying anybody. The conversation ends with it.
 8.2 A family of up to six, a meal without nuts or a complaint is nothing for people.

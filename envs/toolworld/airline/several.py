@@ -33,7 +33,16 @@ from turnwise.envs.toolworld.airline.parts import (
     some_trip,
 )
 from turnwise.envs.toolworld.airline.state import CABINS, DAYS, TODAY, Flight
-from turnwise.envs.toolworld.alternatives import Group, WishPart, both, each, joined, one, part, then
+from turnwise.envs.toolworld.alternatives import (
+    SeveralSubjects,
+    WishPart,
+    both,
+    each,
+    joined,
+    one,
+    part,
+    then,
+)
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.operations import WishedChange, accept, wish_for
@@ -54,8 +63,8 @@ EXTRAS = (BAGS, MEAL, INSURE)
 WHOLE = (*EXTRAS, RENAME, UPGRADE)  # what can be done with a trip that stays as it is
 
 
-def ahead(draft: StoryDraft) -> Group:
-    return Group(coming(draft), COMING, MEASURES, look_at_all(draft))
+def ahead(draft: StoryDraft) -> SeveralSubjects:
+    return SeveralSubjects(coming(draft), COMING, MEASURES, look_at_all(draft))
 
 
 def whichever(draft: StoryDraft) -> Stage | None:

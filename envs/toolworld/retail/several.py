@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.envs.toolworld.alternatives import Group, WishPart, both, each, joined, one, part, then
+from turnwise.envs.toolworld.alternatives import (
+    SeveralSubjects,
+    WishPart,
+    both,
+    each,
+    joined,
+    one,
+    part,
+    then,
+)
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.operations import Operation, WishedChange, accept, sentence, wish_for
@@ -49,9 +58,9 @@ def _look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
     return (*DESK.verify(draft), call("get_user", user_id=draft.customer), *reads)
 
 
-def unsent(draft: StoryDraft) -> Group:
+def unsent(draft: StoryDraft) -> SeveralSubjects:
     found = all_orders(draft, "pending")
-    return Group(found if len(found) <= MOST else (), UNSENT, MEASURES, _look_at_all(draft))
+    return SeveralSubjects(found if len(found) <= MOST else (), UNSENT, MEASURES, _look_at_all(draft))
 
 
 def _is_touched(draft: StoryDraft) -> bool:
