@@ -24,7 +24,7 @@ from turnwise.trainers.run.checkpoint import save_model
 
 VOCABULARY = 64
 NEAR = 1e-4
-MOST = 10_000_000
+MOST = 100_000_000
 """Weights of a model that counts as tiny."""
 SIZES: Mapping[str, Any] = {
     **dict.fromkeys(
