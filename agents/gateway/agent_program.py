@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import logging
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -110,12 +111,7 @@ class AgentProgram:
             self.sandbox.check(self.command, folder)
             return
         if shutil.which(self.command[0], path=_path(self.env)) is None:
-            local = folder / self.command[0]
-            if not (local.is_file() and os.access(local, os.X_OK)):
-                raise TurnwiseError(
-                    f"The agent's program {self.command[0]!r} is not found.",
-                    "Give its path, or install it where PATH leads to.",
-                )
+            _check_local(self.command[0], folder / self.command[0])
 
     @property
     def limits(self) -> SessionLimits:
@@ -127,6 +123,25 @@ class AgentProgram:
     def folder(self) -> Path:
         """Where it runs, or where the files of its sandbox are taken from."""
         return Path(self.workdir).expanduser().resolve()
+
+
+def _check_local(name: str, place: Path) -> None:
+    """Refuse a program that PATH does not lead to, unless its file may be executed.
+
+    Raises:
+        TurnwiseError: there is none, or it may not.
+    """
+    if place.is_dir():
+        raise TurnwiseError(f"The agent's program {name!r} is a folder.", "Give the program in it.")
+    if not place.is_file():
+        raise TurnwiseError(
+            f"The agent's program {name!r} is not found.", "Give its path, or install it where PATH leads to."
+        )
+    if not os.access(place, os.X_OK):
+        raise TurnwiseError(
+            f"The agent's program {name!r} may not be executed: its file lacks the permission.",
+            f"Allow it (chmod +x {shlex.quote(str(place))}), or give its interpreter before it.",
+        )
 
 
 def program_of(data: Any, where: str) -> AgentProgram:

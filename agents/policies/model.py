@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from turnwise.agents.core import (
     PREVIOUS,
     ROOT,
+    Completion,
     Engine,
     Finish,
     History,
@@ -125,27 +126,39 @@ class ModelPolicy:
             spans = (VersionSpan(0, self.version),)
             full = Served(Finish.CONTEXT)
             return Reply(Message("assistant", ""), versions=spans, end=EndReason.TOKEN_LIMIT, served=full)
+        most = min(self.sampling.max_tokens, room, max_tokens or room)
         self.in_flight += 1
         try:
             done = await self.engine.generate(
                 prompt,
-                self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room, max_tokens or room)),
+                self.sampling._replace(max_tokens=most),
                 stop_ids=self.renderer.stop_ids,
                 seed=sampling_seed(history),
             )
         finally:
             self.in_flight -= 1
         self.sampled += len(done.token_ids)
-        vocabulary = getattr(self.engine, "vocabulary", 0)
-        if told := lie_in(done.token_ids, done.logprobs, self.renderer.stop_ids, vocabulary):
-            raise EngineError(
-                f"The engine {type(self.engine).__name__} gave what nobody can have sampled: {told}.",
-                "It is not used. If it goes on, its weights may be no numbers any more, or its code has a bug.",
-            )
+        self._refuse_lies(done, most)
         history.token_ids = [*kept, *done.token_ids]
         message = self.renderer.parse(done.token_ids, history.tools, prompt)
         served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
         return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)
+
+    def _refuse_lies(self, done: Completion, most: int) -> None:
+        """Refuse an answer that no engine can have sampled, to which ``most`` tokens were asked for.
+
+        Raises:
+            EngineError: it is one.
+        """
+        told = ""
+        if not 0 < len(done.token_ids) <= most:
+            told = f"{len(done.token_ids)} tokens came where 1 to {most} were asked for"
+        vocabulary = getattr(self.engine, "vocabulary", 0) or self.renderer.most_tokens
+        if told := told or lie_in(done.token_ids, done.logprobs, self.renderer.stop_ids, vocabulary):
+            raise EngineError(
+                f"The engine {type(self.engine).__name__} gave what nobody can have sampled: {told}.",
+                "It is not used. If it goes on, its weights may be no numbers any more, or its code has a bug.",
+            )
 
     def close(self) -> None:
         self.engine.close()

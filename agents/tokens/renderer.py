@@ -91,6 +91,11 @@ class Renderer:
         return max(map(len, self.tokenizer.get_vocab()))
 
     @functools.cached_property
+    def most_tokens(self) -> int:
+        """A bound on how many tokens a model with this tokeniser has: models pad their tables, and none doubles it."""
+        return 2 * (max(self.tokenizer.get_vocab().values()) + 1)
+
+    @functools.cached_property
     def opening(self) -> tuple[int, ...]:
         """The tokens with which every prompt ends: the template's, after the last message."""
         one, other = (

@@ -127,6 +127,8 @@ MODELS = [
     Fault("a call in tags that ends too early", "agent", words('<tool_call>{"name": "look", "arguments"')),
     Fault("content that is a number", "agent", said({"role": "assistant", "content": 5})),
     Fault("a megabyte of words", "agent", words("so " * 350_000)),
+    Fault("a call that the provider cannot read (Groq)", "agent", as_json({"error": {"message": "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.", "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<function=look{\"place\"</function>"}}, 400)),
+    Fault("arguments against the schema (Groq)", "agent", as_json({"error": {"message": "tool call validation failed: parameters for tool look did not match schema: errors: [`/place`: expected string, but got number]", "type": "invalid_request_error", "param": "", "code": "tool_use_failed", "failed_generation": "{}"}}, 400)),
     Fault("MALFORMED_FUNCTION_CALL (Gemini)", "agent", said({"role": "assistant"}, "function_call_filter: MALFORMED_FUNCTION_CALL")),
 ]  # fmt: skip
 
