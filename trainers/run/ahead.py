@@ -62,7 +62,7 @@ class PlayAhead(Generic[PlayedT]):
         on_event: Callable[[str, int], None] | None = None,
     ) -> None:
         self._play, self._on_event = play, on_event or (lambda kind, update: None)
-        self._staleness, self._updates = staleness, updates
+        self.staleness, self._updates = staleness, updates
         self._admitted = first
         self._tasks: dict[int, asyncio.Task[PlayedT]] = {}
 
@@ -73,7 +73,7 @@ class PlayAhead(Generic[PlayedT]):
 
     def published(self, version: int) -> None:
         """Told that the engine samples with these weights from now on: admits what may be played with them."""
-        while self._admitted < min(version + self._staleness + 1, self._updates):
+        while self._admitted < min(version + self.staleness + 1, self._updates):
             update = self._admitted
             self._tasks[update] = asyncio.get_running_loop().create_task(self._played(update))
             self._admitted += 1

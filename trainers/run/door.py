@@ -214,6 +214,20 @@ class DiskOptions(NamedTuple):
     keep: int
 
 
+class KeepOptions(NamedTuple):
+    """What is kept on disk.
+
+    Attributes:
+        every: a checkpoint is written after so many updates.
+        checkpoints: how many of the newest are kept.
+        updates: of how many of the newest the episodes are kept.
+    """
+
+    every: int
+    checkpoints: int
+    updates: int | Literal["all"]
+
+
 class RunOptions(NamedTuple):
     """A recipe, taken apart; None stands for what it does without."""
 
@@ -223,6 +237,7 @@ class RunOptions(NamedTuple):
     scratch: ScratchOptions | None
     preflight: PreflightOptions
     disk: DiskOptions
+    keep: KeepOptions
 
 
 def opened(recipe: Recipe) -> RunOptions:
@@ -264,6 +279,7 @@ def opened(recipe: Recipe) -> RunOptions:
             play, talk, roles, recipe.suites, shown if warm else "", recipe.reward, recipe.credit, key
         ),
         DiskOptions(scratch, model.lora is not None, anew, recipe.checkpoint.keep),
+        KeepOptions(recipe.checkpoint.every, recipe.checkpoint.keep, recipe.log.keep),
     )
 
 

@@ -10,14 +10,10 @@ interrupted. With ``scale.staleness`` later updates are played meanwhile (:mod:`
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import dataclasses
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from turnwise.agents.core import Kv
 from turnwise.agents.execution.admission import Admission
@@ -30,52 +26,34 @@ from turnwise.trainers.learn.sync import push_weights
 from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
-from turnwise.trainers.run.ahead import PlayAhead, check_lag, lag_of
+from turnwise.trainers.run.ahead import PlayAhead
 from turnwise.trainers.run.alarms import alarm
+from turnwise.trainers.run.beside import BesideEvaluation
 from turnwise.trainers.run.checkpoint import (
     LoadedCheckpoint,
-    begin_checkpoint,
-    prune,
     read_state,
     remove_after,
     restore,
-    save_checkpoint,
-    started_at,
     verify,
 )
-from turnwise.trainers.run.collect import CollectedGroups, collect, describe, log_groups
+from turnwise.trainers.run.collect import CollectedGroups, collect, log_groups
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import WarmOptions, opened
 from turnwise.trainers.run.events import Events
 from turnwise.trainers.run.judging import AFTER, Judging
-from turnwise.trainers.run.lesson import LearnedUpdate, Lessons, apart
+from turnwise.trainers.run.lesson import Lessons, apart
+from turnwise.trainers.run.one_update import Update
 from turnwise.trainers.run.progress import RunProgress, update_line
 from turnwise.trainers.run.ranks import Ranks, RunRecipe, other_learners
+from turnwise.trainers.run.saving import Kept, Saving
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
-from turnwise.trainers.run.vacuous import Vacuous, refuse_more
+from turnwise.trainers.run.vacuous import refuse_more
 from turnwise.trainers.run.warm import imitate
 from turnwise.trainers.run.world import Gathering
 from turnwise.trainers.sampler.mixture import Mixture
 
 Log = Callable[[str], None]
-
-
-class _Done(NamedTuple):
-    """An update that was learned: its figures, when it began, and why it taught nothing, if so."""
-
-    metrics: dict[str, Any]
-    began: float
-    nothing: Vacuous | None
-
-
-class _Unfinished(NamedTuple):
-    """An update whose evaluation goes on while the next is learned, with the checkpoint that waits for what it finds."""
-
-    done: _Done
-    evaluation: asyncio.Task[dict[str, Any]]
-    checkpoint: contextlib.ExitStack
-    counters: dict[str, Json]
 
 
 class Trainer:
@@ -98,16 +76,13 @@ class Trainer:
         self.progress = RunProgress()
         self.started = -1  # the update whose policy the run compares with; -1: the model's own
         self.warmed_up = 0  # steps of the warm start before a resume
-        self.saved = -1  # the update after which the newest checkpoint was written
-        self._deleted = (
-            0  # the updates of whose episodes nothing is left, where the recipe keeps the newest alone
-        )
-        self._unfinished: _Unfinished | None = None
+        self.saving = Saving(self.options.keep, run, log)
+        self._unfinished: BesideEvaluation | None = None
 
     @property
     def complete(self) -> bool:
         """Whether all updates were made and the test evaluation is done."""
-        return self.saved == self.recipe.updates and self.judging.complete
+        return self.saving.saved == self.recipe.updates and self.judging.complete
 
     @property
     def stateful(self) -> dict[str, Stateful]:
@@ -129,12 +104,12 @@ class Trainer:
 
     def _go_back_to(self, loaded: LoadedCheckpoint) -> None:
         self.progress = RunProgress.from_state(loaded.state)
-        self.saved, self.started = self.progress.update, int(loaded.state["started"])
+        self.saving.saved, self.started = self.progress.update, int(loaded.state["started"])
         self.lessons.go_to(self.progress.update)
         remove_after(self.run.checkpoints, self.progress.update)
         for note in self.run.forget_after(self.progress.update):
             self.log(note)
-        self._point_best()
+        self.saving.point_best(self.progress)
         self.judging.remember()
 
     async def run_all(self, session: TrainingSession, loaded: LoadedCheckpoint | None) -> None:
@@ -142,7 +117,7 @@ class Trainer:
         self.session = session
         if loaded is not None:
             restore(loaded.path, session.learner, self.stateful, loaded.state)
-        if self.saved >= 0:
+        if self.saving.saved >= 0:
             self.log(f"resumed after update {self.progress.update}")
         elif self.options.warm is not None and not await self._warm_start(self.options.warm):
             self.log("stopped in the warm start; go on with --resume")
@@ -151,7 +126,7 @@ class Trainer:
         session.start_engine()
         self.judging.refresh = self._sync
         self._sync()
-        if self.saved < 0:
+        if self.saving.saved < 0:
             self._save()
         self.run.end_warm_start()
         if self.progress.update == 0:
@@ -166,7 +141,7 @@ class Trainer:
             async with self.events.ticking([session.policy, session.greedy], health):
                 while self.progress.update < self.recipe.updates and not self.stop.asked:
                     await self._phase(episode_log)
-        if self.saved != self.progress.update:
+        if self.saving.saved != self.progress.update:
             self._save()
         if not self.stop.asked:
             await self._judge_best()
@@ -187,8 +162,7 @@ class Trainer:
             self.events.stage(f"warm start, step {step}")
 
         def save(step: int) -> None:
-            self._write(self.run.warm, step, {"warm_start_steps": step})
-            prune(self.run.warm, 1, None)
+            self.saving.save_warm_start(step, self._kept)
 
         await imitate(
             options,
@@ -215,12 +189,12 @@ class Trainer:
             try:
                 while self.progress.update < phase.end and not self.stop.asked:
                     await self._update(ahead, episode_log)
-                    self._delete_old(episode_log)
+                    self.saving.delete_old(episode_log, self.events)
                 await self._finish()
-                self._delete_old(episode_log)
+                self.saving.delete_old(episode_log, self.events)
             finally:
                 if self._unfinished is not None:
-                    self._unfinished.evaluation.cancel()
+                    self._unfinished.cancel()
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
@@ -229,7 +203,7 @@ class Trainer:
         if self.progress.update == self.recipe.updates:
             yield
             return
-        begin = run.checkpoint(self.saved)
+        begin = run.checkpoint(self.saving.saved)
         recipe, roles = self.recipe, self.options.session.roles
         whole = RunRecipe(recipe.to_yaml(), roles.learners, roles.device, list(recipe.suites))
         others = other_learners(whole, run.path, self.session.source, begin, gathering=self.gathering)
@@ -285,48 +259,33 @@ class Trainer:
 
     async def _update(self, ahead: PlayAhead[CollectedGroups], episode_log: EpisodeLog) -> None:
         """One update; the loop of the module's first lines."""
-        began, update = time.monotonic(), self.progress.update
-        self.lessons.prepare(self.session, update)
+        update = Update(self.progress.update, self.lessons, self.session, ahead)
         self.events.doing = "waiting"
-        ahead.published(update)
-        played, waited = await ahead.take(update)
-        lag = lag_of(played.training, update)
-        check_lag(lag, self.staleness, update)
-        rolled_out = time.monotonic()
-        self._now("learning", update=update + 1, waited=waited, lag=lag.mean, lag_most=lag.most)
-        if self.ranks is not None:
-            self.ranks.learn(update, played)
-        lesson = await self.lessons.learn(self.session, update, played, self.workers)
-        learned = time.monotonic()
+        await update.play()
+        lag = update.lag
+        self._now("learning", update=update.number + 1, waited=update.waited, lag=lag.mean, lag_most=lag.most)
+        await update.learn(self.ranks, self.workers)
         await self._finish()
-        result, nothing, of_sources = lesson
-        metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
-        log_groups(episode_log, update, played, result)
-        self._count(update, metrics, played, lesson)
-        metrics |= await apart(self.lessons.beside, self._push)
-        self.events.tell("published", version=self.progress.update, stall=metrics["sync_seconds"])
-        if self.staleness:
-            ahead.published(self.progress.update)
-            metrics |= {"waited_seconds": waited, "lag": lag.mean, "lag_most": float(lag.most)}
-            metrics["drift"] = float(self.lessons.now.steps - 1)
-        metrics |= {
-            "rollout_seconds": rolled_out - began,
-            "learn_seconds": learned - rolled_out - of_sources["source_seconds"],
-            **of_sources,
-            **self.lessons.schedules.values,
-        }
-        done = _Done(metrics, began, nothing)
-        if not self._ends and self.progress.update % self.recipe.evaluate.every:
-            self._seen(metrics)
-            await self._conclude(done)
-        elif self.staleness and not self._ends:
-            self._seen(metrics)
-            self._unfinished = await self._evaluated_beside(done)
-        else:
+        log_groups(episode_log, update.number, update.played, update.lesson.result)
+        update.count(self.progress)
+        await update.publish(self._push)
+        self.events.tell("published", version=self.progress.update, stall=update.metrics["sync_seconds"])
+        await self._evaluate(update)
+
+    async def _evaluate(self, update: Update) -> None:
+        """Evaluate after an update if that is due: beside the next one where the run plays ahead, and has a next one."""
+        due = self._ends or self.progress.update % self.recipe.evaluate.every == 0
+        if due and self.staleness and not self._ends:
+            self._seen(update.metrics)
+            beside = BesideEvaluation(update, self.saving, self.lessons.beside)
+            await beside.begin(self._kept, self._validate)
+            self._unfinished = beside
+            return
+        if due:
             self.events.doing = "evaluating"
-            metrics |= await self._validate()
-            self._seen(metrics)
-            await self._conclude(done)
+            update.metrics |= await self._validate()
+        self._seen(update.metrics)
+        await self._conclude(update)
 
     @property
     def _ends(self) -> bool:
@@ -346,74 +305,35 @@ class Trainer:
         self.events.tell("evaluated", update=self.progress.update, dev_success=found["dev_success"])
         return found
 
-    async def _evaluated_beside(self, done: _Done) -> _Unfinished:
-        """Begin an evaluation that goes on while the next update is learned; the checkpoint is of what is evaluated."""
-        session, kept, checkpoint = self.session, self.stateful, contextlib.ExitStack()
-
-        def write() -> dict[str, Json]:
-            chat = session.tokenizer, session.chat_format
-            begun = begin_checkpoint(self.run.checkpoints, self.progress.update, session.learner, kept, *chat)
-            return checkpoint.enter_context(begun)
-
-        counters = await apart(self.lessons.beside, write)
-        counters["started"] = session.started
-        done.metrics["seconds"] = time.monotonic() - done.began
-        return _Unfinished(
-            done, asyncio.get_running_loop().create_task(self._validate()), checkpoint, counters
-        )
-
     async def _finish(self) -> None:
-        """Wait for the evaluation of the update before: until it ends, the engine keeps the weights that it names."""
-        unfinished, self._unfinished = self._unfinished, None
-        if unfinished is None:
-            return
-        done, evaluation, checkpoint, counters = unfinished
-        began = time.monotonic()
-        done.metrics.update(await evaluation)
-        done.metrics["dev_version"] = self.session.engine.version
-        done.metrics["evaluation_waited_seconds"] = time.monotonic() - began
-        counters.update(dataclasses.asdict(self.progress))
-        await apart(self.lessons.beside, checkpoint.close)
-        self._saved()
-        await self._conclude(done)
+        """Wait for the evaluation of the update before."""
+        beside, self._unfinished = self._unfinished, None
+        if beside is not None:
+            await beside.finish(self.progress, lambda: self.session.engine.version)
+            await self._conclude(beside.update)
 
-    async def _conclude(self, done: _Done) -> None:
+    async def _conclude(self, update: Update) -> None:
         """Record an update, and save it if that is due."""
-        metrics, last = done.metrics, self.progress.update == self.recipe.updates
-        metrics.setdefault("seconds", time.monotonic() - done.began)
-        metrics["tokens_per_second"] = metrics["tokens"] / metrics["seconds"]
-        self.run.log_metrics(self.progress.update, "rl", metrics)
+        update.end()
+        done, metrics, nothing = self.progress, update.metrics, update.nothing
+        self.run.log_metrics(done.update, "rl", metrics)
         shown = {name: metrics[name] for name in ("seconds", "success") if name in metrics}
-        self.events.tell("update", update=self.progress.update, **shown)
-        self.session.write_scalars(self.progress.update, metrics)
-        best = self.progress.best_update == self.progress.update
-        due = self._ends or best or self.progress.update % self.recipe.checkpoint.every == 0
-        if due and self.saved != self.progress.update:
+        self.events.tell("update", update=done.update, **shown)
+        self.session.write_scalars(done.update, metrics)
+        due = self._ends or done.best_update == done.update or self.saving.due(done.update)
+        if due and self.saving.saved != done.update:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
-        why = done.nothing.why if done.nothing else ""
-        self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
+        self.log(update_line(done.update, self.recipe.updates, metrics, nothing.why if nothing else ""))
         if said := alarm(self.lessons.recipe, metrics):
             self.log(said)
-        if done.nothing is not None and not last:
-            refuse_more(done.nothing, self.progress.vacuous, self.recipe.rollout.max_vacuous)
+        if nothing is not None and done.update < self.recipe.updates:
+            refuse_more(nothing, done.vacuous, self.recipe.rollout.max_vacuous)
 
     def _now(self, doing: str, **values: Json) -> None:
         """Tell what the learner begins."""
         self.events.doing = doing
         self.events.tell(doing, **values)
-
-    def _count(
-        self, update: int, metrics: Mapping[str, Any], played: CollectedGroups, lesson: LearnedUpdate
-    ) -> None:
-        """Bring the run's counters up to date."""
-        done, nothing = self.progress, lesson.nothing
-        done.update = update + 1
-        done.tokens += int(metrics["tokens"])
-        done.failed += played.failed
-        done.learned += nothing is None
-        idle = nothing is not None and not nothing.mastered
-        done.vacuous = done.vacuous + 1 if idle else 0
 
     async def _judge_best(self) -> None:
         """Load what was best on dev and judge it on test."""
@@ -429,7 +349,7 @@ class Trainer:
             else:
                 self.log(f"the best checkpoint cannot be used, so the last one is judged: {problem}")
                 self.progress.best_update = self.progress.update
-                self._point_best()
+                self.saving.point_best(self.progress)
         await self.judging.judge(self.session, self.progress.update, AFTER)
 
     def _push(self) -> dict[str, float]:
@@ -440,37 +360,9 @@ class Trainer:
         report = push_weights(self.session.learner.model, self.session.engine, self.progress.update, kv=kv)
         return {"sync_seconds": report.seconds, "canary_gap": report.max_logp_gap}
 
+    @property
+    def _kept(self) -> Kept:
+        return Kept(self.session, self.stateful, self.progress)
+
     def _save(self) -> None:
-        """Write a checkpoint; the best so far and the newest ones stay."""
-        state = {**dataclasses.asdict(self.progress), "started": self.session.started}
-        self._write(self.run.checkpoints, self.progress.update, state)
-        self._saved()
-
-    def _saved(self) -> None:
-        """Told that the newest checkpoint is whole."""
-        self.saved = self.progress.update
-        self._point_best()
-        best = self.run.checkpoint(self.progress.best_update).name
-        prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
-        self.run.keep_started(started_at(self.run.checkpoints))
-
-    def _delete_old(self, episode_log: EpisodeLog) -> None:
-        """Delete what was logged of updates that the recipe does not keep; those before the newest checkpoint count."""
-        keep = self.recipe.log.keep
-        if keep == "all" or (before := self.saved - keep) <= self._deleted:
-            return
-        self._deleted = before
-        gone = episode_log.delete_first(lambda record: record.update is not None and record.update <= before)
-        self.events.delete_before(before)
-        if gone:
-            self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
-
-    def _write(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
-        session = self.session
-        save_checkpoint(
-            folder, step, session.learner, self.stateful, session.tokenizer, session.chat_format, state
-        )
-
-    def _point_best(self) -> None:
-        if self.run.checkpoint(self.progress.best_update).exists():
-            self.run.point_best(self.progress.best_update)
+        self.saving.save(self._kept)
