@@ -96,9 +96,10 @@ def test_log_probabilities_under_way_are_those_of_the_versions_that_they_name(ru
     largest, mixed = 0.0, 0
     for record in LogReader(runs.folder / "run/episodes.jsonl.zst"):
         before: list[int] = []
-        for turn in record.episode.trajectory.turns:
+        for k, turn in enumerate(record.episode.trajectory.turns):
             reply = turn.reply
-            before = [*before, *reply.prompt_ids] if reply.parent is None else [*reply.prompt_ids]
+            goes_on = reply.parent.turn(k) is not None
+            before = [*before, *reply.prompt_ids] if goes_on else [*reply.prompt_ids]
             ends = [*(span.start for span in reply.versions[1:]), len(reply.action_ids)]
             mixed += len(reply.versions) > 1
             for span, end in zip(reply.versions, ends, strict=True):
