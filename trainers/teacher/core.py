@@ -70,7 +70,7 @@ UNKNOWN = -20.0
 
 
 class CutModel(nn.Module):
-    """A model's head without the rows after the first ``rows``, so that its distribution is over these tokens alone.
+    """A model without the logits after the first ``rows``, so that its distribution is over these tokens alone.
 
     Models of one family share a tokeniser and pad their heads to different sizes (Qwen2.5 has 151936 rows at 0.5B and 152064 at
     7B). A policy with fewer rows could not say the others, and they would be no part of what it is to learn.
@@ -78,17 +78,22 @@ class CutModel(nn.Module):
 
     def __init__(self, model: nn.Module, rows: int) -> None:
         super().__init__()
-        base = base_of(model)
-        head, self.config = base.get_output_embeddings(), base.config
-        bias: Tensor | None = getattr(head, "bias", None)
-        self._cut = nn.Linear(head.weight.shape[1], rows, bias=bias is not None, device="meta")
-        self._cut.weight = nn.Parameter(head.weight.detach()[:rows], requires_grad=False)
-        if bias is not None:
-            self._cut.bias = nn.Parameter(bias.detach()[:rows], requires_grad=False)
+        self._whole, self._rows = [base_of(model)], rows  # in a list: its weights are not this module's
+        self.config = base_of(model).config
 
-    def get_output_embeddings(self) -> nn.Linear:
-        """The head, as models of Hugging Face give theirs."""
-        return self._cut
+    def get_output_embeddings(self) -> nn.Module:
+        """Return the head, whole, as models of Hugging Face do."""
+        return self._whole[0].get_output_embeddings()
+
+    def get_decoder(self) -> nn.Module:
+        """Return the decoder, as models of Hugging Face do."""
+        return self._whole[0].get_decoder()
+
+    def forward(self, **given: Any) -> Any:
+        """Return what the model does, with fewer logits."""
+        found = self._whole[0](**given)
+        found.logits = found.logits[..., : self._rows]
+        return found
 
 
 def head_rows(model: nn.Module) -> int:
