@@ -72,7 +72,7 @@ FAULTS = [
     Fault("acts, asks nonsense and ends", "agent", Program(ACTED + "post(os.environ['OPENAI_BASE_URL'] + '/chat/completions', {'messages': 5})")),
     Fault("calls a tool that there is not, and ends", "agent", Program("ask(prompt); act('open')")),
     Fault("is not there", "server", Program(command=("no-such-program-of-ours",)), "no-such-program"),
-    Fault("may not be executed", "server", Program("pass", ("{file}",), mode=stat.S_IRUSR, bare=True), r"may not be executed(.|\\n)*chmod \+x"),
+    Fault("may not be executed", "server", Program("pass", ("{file}",), mode=stat.S_IRUSR, bare=True), r"may not be executed(.|\n)*chmod \+x"),
     Fault("is a folder", "server", Program(command=("/usr",)), "'/usr' is a folder"),
     Fault("has an interpreter that is not there", "server", Program(command=("/nowhere/python", "{file}")), "/nowhere/python"),
     Fault("lacks a library", "unbegun", Program("import no_such_library_of_ours"), "no_such_library|exit|code 1"),
