@@ -14,10 +14,10 @@ from collections import Counter
 from typing import Any
 
 from turnwise.machine import describe, installed
-from turnwise.trainers.bench.architectures import Examined, architectures, examine
+from turnwise.trainers.bench.architectures import ArchitectureGaps, architectures, examine
 
 
-def kind(one: Examined) -> str:
+def kind(one: ArchitectureGaps) -> str:
     """What came of an architecture, in a word or two."""
     if one.not_made:
         return "not made"
@@ -26,7 +26,7 @@ def kind(one: Examined) -> str:
 
 def main() -> None:
     """Examine those that are named, or all, and print what was found."""
-    found: list[Examined] = []
+    found: list[ArchitectureGaps] = []
     began = time.process_time()
     for name in sys.argv[1:] or architectures():
         found.append(examine(name))

@@ -172,7 +172,7 @@ MISTAKES = [
     Mistake(more("about: !!python/name:os.system"), ("is no YAML", "line 3"), ("Fix that line",)),
     Mistake("- suite: shop/quick\n", ("is no recipe",), ("mapping",)),
     Mistake("", ("is no recipe", "empty"), ("suite",)),
-    Mistake(more("about: " + "[" * 3000), ("nested too deeply",), ("Fix the file",)),
+    Mistake(more("about: " + "[" * 3000), ("nested too deeply",), ("Write each value out",)),
     Mistake(more("7: x"), ("'7'", "unknown key"), ("Known here",)),
     # --- on the command line ---
     Mistake("--set updats=3", ("unknown key 'updats'", "--set"), ("'updates'",)),

@@ -94,7 +94,7 @@ SCALES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-class Examined(NamedTuple):
+class ArchitectureGaps(NamedTuple):
     """An architecture: gaps of log-probabilities in nats, the fields that scale it, or why it was refused or not made."""
 
     architecture: str
@@ -168,17 +168,17 @@ def _config(kind: Any) -> Any:
     return kind(**{name: value for name, value in given.items() if loose or name in accepted})
 
 
-def examine(architecture: str) -> Examined:
+def examine(architecture: str) -> ArchitectureGaps:
     """Make a model of this kind and compare."""
     try:
         model, scales = tiny(architecture)
         own = trainer_logprobs(model, canary_sequences(VOCABULARY, 0))
         assert own.isfinite().all(), "its log-probabilities are no numbers"
     except Exception as error:  # noqa: BLE001 (sizes of ours that do not fit this kind)
-        return Examined(
+        return ArchitectureGaps(
             architecture, "", {}, not_made=f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         )
-    found = Examined(architecture, type(model).__name__, scales)
+    found = ArchitectureGaps(architecture, type(model).__name__, scales)
     try:
         check_learner(model)
         return found._replace(

@@ -246,12 +246,12 @@ def _answer_type() -> type[Any]:
     """What decoders answer with; whatever those of some kinds tell beside hidden states, such as router logits, is None."""
     from transformers.modeling_outputs import BaseModelOutputWithPast
 
-    class Answer(BaseModelOutputWithPast):
+    class DecoderOutput(BaseModelOutputWithPast):
         def __getattr__(self, name: str) -> None:
             if name.startswith("__"):
                 raise AttributeError(name)
 
-    return Answer
+    return DecoderOutput
 
 
 class ValueHead(nn.Module):

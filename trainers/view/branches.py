@@ -25,7 +25,7 @@ class TurnBranch(NamedTuple):
     steps: tuple[BranchStep, ...]
 
 
-class _Place(NamedTuple):
+class _TurnPlace(NamedTuple):
     """Where a turn stands: at which depth, under which turn its branch hangs (None: under none), how that began ("": it goes on)."""
 
     depth: int
@@ -40,7 +40,7 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
     conversation that a turn called (:attr:`Reply.caller`) hangs under that turn. What a damaged log says to extend or to be
     called by no earlier turn is a new prompt.
     """
-    places, continued = list[_Place](), set[int]()
+    places, continued = list[_TurnPlace](), set[int]()
     for index, reply in enumerate(replies):
         places.append(_placed(index, reply, places, continued))
     chains = dict[int, list[BranchStep]]()  # by their first turn, the last step first
@@ -57,19 +57,19 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
     return tuple(reversed(hanging.pop(None, [])))
 
 
-def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[int]) -> _Place:
+def _placed(index: int, reply: Reply, places: Sequence[_TurnPlace], continued: set[int]) -> _TurnPlace:
     parent = parent_of(index, reply)
     from_turn = caller_of(index, reply) if parent is None else parent
     if from_turn is None:
-        return _Place(0, None, "new prompt" if index else "")
+        return _TurnPlace(0, None, "new prompt" if index else "")
     if parent is not None and parent not in continued:
         continued.add(parent)
         return places[parent]._replace(origin="")
     above = places[from_turn]
     origin = f"{'after' if parent is not None else 'called by'} {from_turn + 1}"
     if above.depth < DEEPEST:
-        return _Place(above.depth + 1, from_turn, origin)
-    return _Place(above.depth, above.host, origin)
+        return _TurnPlace(above.depth + 1, from_turn, origin)
+    return _TurnPlace(above.depth, above.host, origin)
 
 
 def parent_of(index: int, reply: Reply) -> int | None:
