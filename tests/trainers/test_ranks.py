@@ -111,9 +111,12 @@ class _Plain(torch.optim.SGD):
 
 def test_rows_are_shared_out_evenly_and_each_once(batch: TrainingBatch):
     for count in (1, 2, 3, 7, 9):
-        found = shares(batch.rows, count)
+        found = shares(batch.rows, count, torch.arange(len(batch.rows.length_R)))
         assert sorted(torch.cat(found).tolist()) == list(range(len(batch.rows.length_R)))
-    sizes = [int(batch.rows.length_R[own_M].sum()) for own_M in shares(batch.rows, 2)]
+    sizes = [
+        int(batch.rows.length_R[own_M].sum())
+        for own_M in shares(batch.rows, 2, torch.arange(len(batch.rows.length_R)))
+    ]
     assert max(sizes) - min(sizes) <= int(batch.rows.length_R.max())
 
 

@@ -89,7 +89,7 @@ def read_by(teacher: Any, batch: TrainingBatch) -> TrainingBatch:
     reader, view = Learner(teacher, OptimizerOptions()).reader, batch.turns.tokens
     assert view is not None
     with torch.no_grad():
-        token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, reader.hidden(teacher, batch.rows), 5)
+        token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, reader.states(teacher, batch.rows), 5)
         own_RT = reader.scores(teacher, batch.rows).logp_RT
         mean_RT = PassPart(reader, teacher, batch.rows, torch.arange(len(batch.rows.mask_RT))).mean_logp()
     told = {"token_teacher_logp": own_RT, "token_mean_logp": mean_RT}
@@ -161,8 +161,8 @@ def test_one_hundred_rewritten_turns_are_learned_within_the_limit(random_model: 
         head = signals("progress")
         learner = Stepping(random_model(), OptimizerOptions(epochs=2, micro_tokens=most), heads=head.heads)
         ready = measured(head, learner, batch)
-        sizes, hidden = [], learner.reader.hidden
-        learner.reader.hidden = lambda m, part: sizes.append(part.token_RT.numel()) or hidden(m, part)  # noqa: B023
+        sizes, read = [], learner.reader.states
+        learner.reader.states = lambda m, part: sizes.append(part.token_RT.numel()) or read(m, part)  # noqa: B023
         metrics = learner.update(ready, given, aim(get_component("loss", "kl_cov")))
         assert max(sizes) <= most
         found.append((learner.seen, metrics))
@@ -181,8 +181,8 @@ def test_only_what_asks_for_cut_trajectories_costs_a_pass(
     batch, clip = collate([episodes]), get_component("loss", "clip")
     for most, wanted in ((1, passes), (10_000, 1)):
         learner, rows = Stepping(random_model(), OptimizerOptions(micro_tokens=most)), list[int]()
-        hidden = learner.reader.hidden
-        learner.reader.hidden = lambda m, part: rows.append(len(part.token_RT)) or hidden(m, part)  # noqa: B023
+        read = learner.reader.states
+        learner.reader.states = lambda m, part: rows.append(len(part.token_RT)) or read(m, part)  # noqa: B023
         learner.update(batch, advantages(batch), aim(clip, level=level))
         assert sum(rows) == wanted * len(batch.rows.length_R)
 

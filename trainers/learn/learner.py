@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from turnwise.errors import RunError
 from turnwise.trainers.core import TeacherTop, TokenCredit
 from turnwise.trainers.kit.token_credit import on_tokens, over_tokens
-from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.learn.heads import Head, HeadErrors
 from turnwise.trainers.learn.minibatch import (
     Constants,
@@ -35,7 +35,7 @@ from turnwise.trainers.learn.objective import Objective, Slopes, policy_loss, wh
 from turnwise.trainers.learn.optimizer import descend, make_optimizer
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Means, PassPart, Reader, Scores
-from turnwise.trainers.learn.team import Alone, Team, check_agreement, means_of, shares
+from turnwise.trainers.learn.team import Alone, Team, check_agreement, means_of, shares, tree_shares
 from turnwise.trainers.learn.weights import Weights, weights_of
 
 MAX_SKIPPED = 10
@@ -71,7 +71,7 @@ class Learner:
         self.options = options
         self.team: Team = Alone()
         self.device = weights_of(model).device
-        self.reader = Reader(self.device, temperature, options.precision)
+        self.reader = Reader(self.device, temperature, options.precision, options.share)
         self.reset_optimizer_state()
 
     @property
@@ -108,7 +108,7 @@ class Learner:
 
         In a team every learner reads all of them.
         """
-        self._read(micro_batches(rows, self.options.micro_tokens, row_M), rows, readers)
+        self._read(self.reader.cut(self.model, rows, self.options.micro_tokens, row_M), rows, readers)
 
     @torch.no_grad()
     def _read(
@@ -121,9 +121,11 @@ class Learner:
 
     def _cut(self, rows: TokenRows, row_M: Tensor | None) -> list[list[Tensor]]:
         """The micro-batches of each share of these rows (all if None)."""
+        divide = tree_shares if self.reader.shares(self.model, rows, row_M) else shares
+        chosen_M = torch.arange(len(rows.length_R)) if row_M is None else row_M
         return [
-            list(micro_batches(rows, self.options.micro_tokens, own_M))
-            for own_M in shares(rows, self.team.size, row_M)
+            self.reader.cut(self.model, rows, self.options.micro_tokens, own_M)
+            for own_M in divide(rows, self.team.size, chosen_M)
         ]
 
     def _own(self, cut: Sequence[list[Tensor]]) -> list[list[Tensor]]:
@@ -222,7 +224,7 @@ class Learner:
         weight_RT = torch.where(rows.mask_RT, 1.0, observation_weight) * inside_RT
         total, metrics = weight_RT.sum(), Means()
         with deterministic(self.device, self.options.deterministic):
-            for index_M in micro_batches(rows, self.options.micro_tokens):
+            for index_M in self.reader.cut(self.model, rows, self.options.micro_tokens):
                 part = rows.select(index_M)
                 weight_MT = weight_RT[index_M, : part.mask_RT.shape[1]]
                 logp_RT = self.reader.scores(self.model, part._replace(mask_RT=weight_MT > 0)).logp_RT

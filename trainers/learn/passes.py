@@ -12,9 +12,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
+from turnwise.errors import RecipeError
+from turnwise.trainers.learn.attention import hidden_states_of, take_trees, why_not
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
 from turnwise.trainers.learn.model import hidden_states, token_stats, vocabulary_logp
-from turnwise.trainers.learn.options import Precision
+from turnwise.trainers.learn.options import Precision, Share
+from turnwise.trainers.learn.tree import TokenTree, count_nodes, tree_batches, tree_of
+
+SAVES = 0.8
+"""Rows are read as a tree where it has at most this share of their tokens."""
 
 
 class Scores(NamedTuple):
@@ -24,6 +30,14 @@ class Scores(NamedTuple):
     entropy_RT: Tensor
 
 
+class RowStates(NamedTuple):
+    """Last hidden states of rows; where these were read as a tree, also those of its nodes."""
+
+    hidden_RTD: Tensor
+    tree: TokenTree | None = None
+    hidden_ND: Tensor | None = None
+
+
 class Reader:
     """Runs models and reads tokens and turns off their hidden states.
 
@@ -31,13 +45,16 @@ class Reader:
         device: of the models.
         temperature: log-probabilities are of the distribution at this temperature.
         precision: of matrix products; ``auto`` is bfloat16 on CUDA.
+        share: when rows are read as trees.
 
     Attributes:
         tokens_read: how many tokens its forward passes have read so far, padding aside.
     """
 
-    def __init__(self, device: torch.device, temperature: float, precision: Precision) -> None:
-        self.device, self.temperature = device, temperature
+    def __init__(
+        self, device: torch.device, temperature: float, precision: Precision, share: Share = "auto"
+    ) -> None:
+        self.device, self.temperature, self.share = device, temperature, share
         self.tokens_read = 0
         self.half = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
 
@@ -48,41 +65,98 @@ class Reader:
     def scores(self, model: nn.Module, part: TokenRows) -> Scores:
         """Run a forward pass and return the log-probabilities and entropies of the tokens."""
         with self.precision():
-            return self.tokens(model, part, self.hidden(model, part))
+            return self.tokens(model, part, self.states(model, part))
 
-    def hidden(self, model: nn.Module, part: TokenRows) -> Tensor:
-        """Last hidden states, (R, T, D)."""
-        self.tokens_read += int(part.length_R.sum())
-        return hidden_states(model, part.token_RT.to(self.device))
+    def shares(self, model: nn.Module, rows: TokenRows, row_M: Tensor | None = None) -> bool:
+        """Whether these rows (all if None) are read as trees. It depends on the rows and the model alone.
 
-    def tokens(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Scores:
+        Raises:
+            RecipeError: trees were asked for, and the model reads rows only.
+        """
+        if self.share == "rows" or not len(rows.length_R):
+            return False
+        if reason := why_not(model):
+            if self.share == "auto":
+                return False
+            raise RecipeError(
+                f"optimizer.share is tree, and {type(model).__name__} reads rows only: {reason}.",
+                "Set optimizer.share: auto.",
+            )
+        if self.share == "tree":
+            return True
+        chosen_M = slice(None) if row_M is None else row_M
+        length_M = rows.length_R[chosen_M]
+        return count_nodes(rows.token_RT[chosen_M], length_M) <= SAVES * int(length_M.sum())
+
+    def cut(self, model: nn.Module, rows: TokenRows, most: int, row_M: Tensor | None = None) -> list[Tensor]:
+        """Indices of the rows (all if None) of each micro-batch, of at most ``most`` tokens or nodes."""
+        if not self.shares(model, rows, row_M):
+            return list(micro_batches(rows, most, row_M))
+        chosen_M = torch.arange(len(rows.length_R)) if row_M is None else row_M
+        return list(tree_batches(rows.token_RT, rows.length_R, most, chosen_M))
+
+    def states(self, model: nn.Module, part: TokenRows) -> RowStates:
+        """Run a forward pass and return the last hidden states."""
+        if not self.shares(model, part):
+            self.tokens_read += int(part.length_R.sum())
+            return RowStates(hidden_states(model, part.token_RT.to(self.device)))
+        take_trees(model)
+        tree = tree_of(part.token_RT, part.length_R)
+        self.tokens_read += len(tree.token_N)
+        hidden_ND = hidden_states_of(model, tree, self.device)
+        return RowStates(hidden_ND[tree.node_RT.to(self.device)], tree, hidden_ND)
+
+    def tokens(self, model: nn.Module, part: TokenRows, states: RowStates) -> Scores:
         """Log-probability and entropy of each token under the mask, by the hidden state before it."""
         wanted_RT = part.mask_RT.to(self.device)
-        token_N = part.token_RT.to(self.device)[wanted_RT]
-        stats = token_stats(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], token_N, self.temperature)
+        drawn = self._drawn(part, states)
+        stats = token_stats(model, drawn.hidden_ED, drawn.token_E, self.temperature)
         zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
-        return Scores(*(zero_RT.masked_scatter(wanted_RT, x_N) for x_N in stats))
+        return Scores(*(zero_RT.masked_scatter(wanted_RT, drawn.spread(x_E)) for x_E in stats))
+
+    def _drawn(self, part: TokenRows, states: RowStates) -> _Drawn:
+        """The tokens under the mask, each distinct one once where the rows were read as a tree."""
+        wanted_RT = part.mask_RT.to(self.device)
+        if states.tree is None or states.hidden_ND is None:
+            token_N = part.token_RT.to(self.device)[wanted_RT]
+            return _Drawn(states.hidden_RTD[:, :-1][wanted_RT[:, 1:]], token_N, None)
+        tree = states.tree
+        node_E, each_N = tree.node_RT[part.mask_RT].unique(return_inverse=True)
+        above_E = tree.parent_N[node_E].to(self.device)
+        return _Drawn(states.hidden_ND[above_E], tree.token_N[node_E].to(self.device), each_N.to(self.device))
 
     def likeliest(
-        self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor, count: int
+        self, model: nn.Module, part: TokenRows, states: RowStates, count: int
     ) -> tuple[Tensor, Tensor]:
         """The ``count`` likeliest tokens at each place under the mask and their log-probabilities, (R, T, J), 0 off it.
 
         All of the vocabulary, if it has no more.
         """
-        logp_NV = self.vocabulary(model, part, hidden_RTD)
+        logp_NV = self.vocabulary(model, part, states)
         logp_NJ, token_NJ = logp_NV.topk(min(count, logp_NV.shape[-1]))
         return _placed(part, token_NJ), _placed(part, logp_NJ)
 
-    def of_tokens(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor, token_RTJ: Tensor) -> Tensor:
+    def of_tokens(self, model: nn.Module, part: TokenRows, states: RowStates, token_RTJ: Tensor) -> Tensor:
         """Log-probabilities of given tokens at each place under the mask, (R, T, J), 0 off it."""
-        logp_NV = self.vocabulary(model, part, hidden_RTD)
+        logp_NV = self.vocabulary(model, part, states)
         return _placed(part, logp_NV.gather(-1, token_RTJ.to(self.device)[part.mask_RT.to(self.device)]))
 
-    def vocabulary(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Tensor:
+    def vocabulary(self, model: nn.Module, part: TokenRows, states: RowStates) -> Tensor:
         """Log-probabilities of the whole vocabulary at each place under the mask, (N, V)."""
-        wanted_RT = part.mask_RT.to(self.device)
-        return vocabulary_logp(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], self.temperature)
+        drawn = self._drawn(part, states)
+        return drawn.spread(vocabulary_logp(model, drawn.hidden_ED, self.temperature))
+
+
+class _Drawn(NamedTuple):
+    """Sampled tokens, and the hidden states that they were drawn from; ``each_N`` has the one of each place under the mask."""
+
+    hidden_ED: Tensor
+    token_E: Tensor
+    each_N: Tensor | None
+
+    def spread(self, x_E: Tensor) -> Tensor:
+        """What belongs to the tokens, for each place under the mask."""
+        return x_E if self.each_N is None else x_E[self.each_N]
 
 
 def _placed(part: TokenRows, x_NJ: Tensor) -> Tensor:
@@ -134,19 +208,18 @@ class PassPart:
         self._reader, self._model = reader, model
         self.rows, self.index_N = rows, index_N
         with reader.precision():
-            self.hidden_RTD = reader.hidden(model, rows)
+            self._states = reader.states(model, rows)
+        self.hidden_RTD = self._states.hidden_RTD
 
     def of_tokens(self, token_RTJ: Tensor) -> Tensor:
         """Log-probabilities of given tokens at each sampled token's place, (R, T, J)."""
         with self._reader.precision():
-            return self._reader.of_tokens(self._model, self.rows, self.hidden_RTD, token_RTJ)
+            return self._reader.of_tokens(self._model, self.rows, self._states, token_RTJ)
 
     def distributions(self, wanted_RT: Tensor) -> Tensor:
         """Log-probabilities of the whole vocabulary at the places of some sampled tokens, row by row, (N, V)."""
         with self._reader.precision():
-            return self._reader.vocabulary(
-                self._model, self.rows._replace(mask_RT=wanted_RT), self.hidden_RTD
-            )
+            return self._reader.vocabulary(self._model, self.rows._replace(mask_RT=wanted_RT), self._states)
 
     @torch.no_grad()
     def mean_logp(self) -> Tensor:
@@ -160,7 +233,7 @@ class PassPart:
     def scores(self) -> Scores:
         """Log-probabilities and entropies of the sampled tokens; computed when they are first asked for."""
         with self._reader.precision():
-            return self._reader.tokens(self._model, self.rows, self.hidden_RTD)
+            return self._reader.tokens(self._model, self.rows, self._states)
 
 
 class Means:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from turnwise.errors import RunError
 from turnwise.trainers.learn.collate import TokenRows
 from turnwise.trainers.learn.passes import Means
+from turnwise.trainers.learn.tree import divided
 from turnwise.trainers.learn.weights import Weights
 
 
@@ -102,18 +103,22 @@ def copied(weights: Sequence[Weights]) -> list[nn.Parameter]:
     return [parameter for held in weights for parameter in held.copied()]
 
 
-def shares(rows: TokenRows, count: int, row_M: Tensor | None = None) -> list[Tensor]:
-    """Rows (all if None) in ``count`` shares of about as many tokens: the longest first, each to whoever has least."""
-    chosen_M = torch.arange(len(rows.length_R)) if row_M is None else row_M
+def shares(rows: TokenRows, count: int, row_M: Tensor) -> list[Tensor]:
+    """Rows in ``count`` shares of about as many tokens: the longest first, each to whoever has least."""
     if count == 1:
-        return [chosen_M]
+        return [row_M]
     length_R = rows.length_R.tolist()
     tokens, found = [0] * count, [list[int]() for _ in range(count)]
-    for row in sorted(chosen_M.tolist(), key=lambda row: (-length_R[row], row)):
+    for row in sorted(row_M.tolist(), key=lambda row: (-length_R[row], row)):
         least = tokens.index(min(tokens))
         tokens[least] += length_R[row]
         found[least].append(row)
     return [torch.tensor(sorted(own), dtype=torch.long) for own in found]
+
+
+def tree_shares(rows: TokenRows, count: int, row_M: Tensor) -> list[Tensor]:
+    """Rows in ``count`` shares with about as many distinct prefixes, such that rows which share much stay together."""
+    return divided(rows.token_RT, rows.length_R, count, row_M) if count > 1 else [row_M]
 
 
 def check_agreement(team: Team, batches: Sequence[tuple[Tensor, Tensor]]) -> None:

@@ -224,7 +224,7 @@ class TrainingSession:
         def copy_policy() -> nn.Module:
             return load_model(self.source, self.device, learn.lora, seed=learn.seed)
 
-        self.reader = Reader(self.device, temperature, options.precision)
+        self.reader = Reader(self.device, temperature, options.precision, options.share)
         setup = SignalSetup(
             needs=learn.measured,
             width=base_of(model).config.get_text_config().hidden_size,

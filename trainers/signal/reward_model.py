@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.learn.optimizer import descend, moments_of, restore_moments
 from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.weights import weights_of
@@ -47,7 +47,7 @@ class ImplicitReward:
     def rewards(self, rows: TokenRows, reference_RT: Tensor) -> Tensor:
         """β·(log φ − log π) of each sampled token, (R, T), on the CPU."""
         logp_RT = torch.zeros(rows.mask_RT.shape)
-        for index_M in micro_batches(rows, self.micro_tokens):
+        for index_M in self.reader.cut(self.model, rows, self.micro_tokens):
             part = rows.select(index_M)
             logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(self.model, part).logp_RT.cpu()
         return BETA * (logp_RT - reference_RT) * rows.mask_RT
@@ -65,7 +65,7 @@ class ImplicitReward:
         loss = implicit_loss(q_B, success_B, batch.turns.group_B, self.kind)
         (slope_B,) = torch.autograd.grad(loss, q_B)
         weight_B = BETA * slope_B * share_B
-        for index_M in micro_batches(rows, self.micro_tokens):
+        for index_M in self.reader.cut(self.model, rows, self.micro_tokens):
             part = rows.select(index_M)
             logp_RT = self.reader.scores(self.model, part).logp_RT
             (logp_RT * weight_B[part.trajectory_R].to(logp_RT.device)[:, None]).sum().backward()

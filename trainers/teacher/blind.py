@@ -21,7 +21,7 @@ class BlindTeacher(Teacher):
 
     PAPO (2507.06448) masks a picture to see what of an answer came from it; here it is the observations of later turns. What
     the policy finds likelier than the blind one does is what it read. Use it with the loss `papo`. Each reply is a row
-    of its own, and what they have in common is read once (``learn/sharing.py``).
+    of its own, and what they have in common is read once (``learn/tree.py``).
 
     >>> BlindTeacher(None).instead
     '(not shown)'

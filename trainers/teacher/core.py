@@ -19,7 +19,6 @@ from turnwise.errors import RunError
 from turnwise.trainers.core import Group, PartState, TeacherTop
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.learn.model import base_of
-from turnwise.trainers.learn.sharing import read_sharing
 from turnwise.trainers.signal.core import SignalContext
 
 GIVES = ("token_teacher_logp", "teacher_top")
@@ -135,13 +134,14 @@ def taught(
     logp_RT = torch.zeros(rows.mask_RT.shape)
     tops: list[Tensor] = []
     with torch.no_grad():
-        for index_N, part, hidden_RTD in read_sharing(
-            learner.reader, model, readable(rows), readable(batch.rows), learner.options.micro_tokens
-        ):
+        asked, reader = readable(rows), learner.reader
+        for index_N in reader.cut(model, asked, learner.options.micro_tokens):
+            part = asked.select(index_N)
             width = part.mask_RT.shape[1]
-            with learner.reader.precision():
-                scores = learner.reader.tokens(says, part, hidden_RTD)
-                likeliest = learner.reader.likeliest(says, part, hidden_RTD, top) if top else ()
+            with reader.precision():
+                states = reader.states(model, part)
+                scores = reader.tokens(says, part, states)
+                likeliest = reader.likeliest(says, part, states, top) if top else ()
             logp_RT[index_N, :width] = scores.logp_RT.float().cpu()
             found = [x.cpu() for x in likeliest]
             if not tops:

@@ -21,7 +21,7 @@ class HindsightTeacher(Teacher):
     shape `step_opsd`, where the reward says which way and this how much (SERL 2605.19447 and StepOPSD 2605.27140 have the
     environment's feedback as teacher, told turn by turn), or distil it with `distill` or `kdrl`. What is told stands below the
     observation that the reply answers, at most ``longest`` characters of it; the wording is ours. Each reply is a row of its own,
-    and what they have in common is read once (``learn/sharing.py``).
+    and what they have in common is read once (``learn/tree.py``).
 
     >>> HindsightTeacher(None, longest=80).longest
     80

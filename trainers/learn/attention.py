@@ -1,0 +1,180 @@
+"""Attention over a tree of tokens, behind Transformers' interface for attention functions.
+
+:func:`take_trees` gives a model an attention function that is SDPA as before for rows, and for a tree lets each node attend to
+its ancestors and itself. It is given for good: a layer that is computed again in the backward pass must find the same function.
+Rotary positions and windows are those of the rows, since a node's position is its depth.
+
+Two forms compute the same. :func:`by_segments`, which training uses, runs SDPA once for each segment, on the keys of its path.
+:func:`by_mask` runs it once with a dense mask of ancestors, and is what the other is tested against.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from turnwise.trainers.learn.model import base_of
+from turnwise.trainers.learn.tree import Run, Segment, TokenTree, joined
+
+NAME = "turnwise_tree"
+_KINDS = {"full_attention", "sliding_attention"}
+_DENSE = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_OTHER = ("attn_logit_softcapping", "attention_chunk_size", "alibi")
+
+
+def why_not(model: nn.Module) -> str:
+    """Say why this model reads rows only; empty where it can read trees.
+
+    A tree is exact where a token's state depends on the tokens before it and their positions alone, by attention of the usual
+    kind. Recurrent layers, experts that are chosen per batch, caps and sinks of attention are refused.
+    """
+    base = base_of(model)
+    config = base.config.get_text_config()
+    takes = inspect.signature(base.get_decoder().forward).parameters
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if getattr(base, "_is_stateful", False) or not kinds <= _KINDS:
+        return f"its layers are {', '.join(sorted(map(str, kinds - _KINDS))) or 'recurrent'}"
+    if not {"position_ids", "attention_mask"} <= set(takes) or not _passes_on(takes):
+        return "its attention takes no positions"
+    if not getattr(base, "_supports_sdpa", False) or not getattr(base, "_supports_attention_backend", False):
+        return "its attention cannot be replaced"
+    for name in (*_DENSE, *_OTHER):
+        if getattr(config, name, None):
+            return f"its config has {name}"
+    scaling: Any = getattr(config, "rope_scaling", None) or {}
+    if scaling.get("rope_type", scaling.get("type", "default")) in ("longrope", "dynamic"):
+        return "its rotary positions depend on the longest row"
+    return ""
+
+
+def _passes_on(takes: Any) -> bool:
+    return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values())
+
+
+def take_trees(model: nn.Module) -> None:
+    """Give a model the attention function that reads rows and trees."""
+    _register()
+    base = base_of(model)
+    if base.config._attn_implementation != NAME:
+        base.set_attn_implementation(NAME)
+
+
+def hidden_states_of(model: nn.Module, tree: TokenTree, device: torch.device) -> Tensor:
+    """Return the last hidden state of each node, (N, D). The model must have been given :func:`take_trees`."""
+    return (
+        base_of(model)
+        .get_decoder()(
+            input_ids=tree.token_N[None].to(device),
+            position_ids=tree.position_N[None].to(device),
+            # Four axes: without them Transformers takes positions that fall for packed rows, and makes a mask of N × N.
+            attention_mask=torch.zeros(1, 1, 1, 1, device=device),
+            use_cache=False,
+            tree=tree,
+        )
+        .last_hidden_state[0]
+    )
+
+
+@functools.cache
+def _register() -> None:
+    from transformers import AttentionInterface
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    def attend(
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        tree: TokenTree | None = None,
+        **more: Any,
+    ) -> tuple[Tensor, None]:
+        if tree is None:
+            return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
+        window, scale = more.get("sliding_window"), more.get("scaling")
+        return by_segments(tree, query, key, value, window=window, scale=scale), None
+
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def by_segments(
+    tree: TokenTree,
+    query_1HND: Tensor,
+    key_1GND: Tensor,
+    value_1GND: Tensor,
+    *,
+    window: int | None = None,
+    scale: float | None = None,
+) -> Tensor:
+    """Return attention of each node over its ancestors and itself, (1, N, H, D), one segment after the other.
+
+    G heads of keys serve H heads of queries, H/G each. ``window`` is how far back a node sees, itself counted.
+    """
+    key, value = _spread(query_1HND, key_1GND), _spread(query_1HND, value_1GND)
+    found = [_of_segment(segment, query_1HND, key, value, window, scale) for segment in tree.segments]
+    return torch.cat(found, 2).transpose(1, 2).contiguous()
+
+
+def _of_segment(
+    segment: Segment, query: Tensor, key: Tensor, value: Tensor, window: int | None, scale: float | None
+) -> Tensor:
+    begin, end, path = segment
+    runs = joined(path, (begin, end))
+    query, key, value = query[:, :, begin:end], _at(key, runs), _at(value, runs)
+    new, seen = query.shape[2], key.shape[2]
+    if new == seen and (not window or window >= seen):
+        return F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale)
+    mask = _causal(new, seen, window, query.device)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)
+
+
+def _at(x_1HND: Tensor, runs: Sequence[Run]) -> Tensor:
+    """The nodes of some runs."""
+    found = [x_1HND[:, :, begin:end] for begin, end in runs]
+    return found[0] if len(found) == 1 else torch.cat(found, 2)
+
+
+@functools.lru_cache(maxsize=64)
+def _causal(new: int, seen: int, window: int | None, device: torch.device) -> Tensor:
+    """Which of ``seen`` positions each of the last ``new`` sees, (new, seen)."""
+    ones = torch.ones(new, seen, dtype=torch.bool, device=device)
+    mask = ones.tril(seen - new)
+    return mask & ~ones.tril(seen - new - window) if window else mask
+
+
+def by_mask(
+    tree: TokenTree,
+    query_1HND: Tensor,
+    key_1GND: Tensor,
+    value_1GND: Tensor,
+    *,
+    window: int | None = None,
+    scale: float | None = None,
+) -> Tensor:
+    """Return the same as :func:`by_segments`, by a mask of ancestors, in memory of N²."""
+    count = len(tree.parent_N)
+    mask = torch.zeros(count, count, dtype=torch.bool)
+    for node, parent in enumerate(tree.parent_N.tolist()):
+        if parent >= 0:
+            mask[node] = mask[parent]
+        mask[node, node] = True
+    if window:
+        mask &= tree.position_N[:, None] - tree.position_N < window
+    key, value = _spread(query_1HND, key_1GND), _spread(query_1HND, value_1GND)
+    found = F.scaled_dot_product_attention(
+        query_1HND, key, value, attn_mask=mask.to(query_1HND.device), scale=scale
+    )
+    return found.transpose(1, 2).contiguous()
+
+
+def _spread(query: Tensor, x: Tensor) -> Tensor:
+    times = query.shape[1] // x.shape[1]
+    return x.repeat_interleave(times, 1) if times > 1 else x
