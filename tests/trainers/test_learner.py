@@ -242,8 +242,8 @@ def test_what_the_filter_drops_counts_in_denominators(
     weight_B = torch.tensor([1.0, 0.0, 0.5, 0.0, 0.0, 2.0])
     whole = gradients(model, batch, given * weight_B[:, None], objective(reduce=reduce))
     learner, read = Measured(model, OptimizerOptions()), []
-    hidden = learner.reader.hidden
-    learner.reader.hidden = lambda m, part: read.extend(part.trajectory_R.tolist()) or hidden(m, part)
+    hidden = learner.reader.states
+    learner.reader.states = lambda m, part: read.extend(part.trajectory_R.tolist()) or hidden(m, part)
     learner.update(batch, given, objective(reduce=reduce), weight_B=weight_B)
     assert_same(whole, learner.gradients)
     assert set(read) == {0, 2, 5}

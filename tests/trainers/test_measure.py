@@ -120,8 +120,8 @@ def test_signals_of_one_pass_share_it(learner: Learner, batch: TrainingBatch) ->
     together.chosen = [one for found in alone for one in found.chosen]
     together._running = [one for found in alone for one in found._running]  # pyright: ignore[reportPrivateUsage]
     passes: list[int] = []
-    hidden = learner.reader.hidden
-    learner.reader.hidden = lambda model, part: passes.append(len(part.token_RT)) or hidden(model, part)
+    hidden = learner.reader.states
+    learner.reader.states = lambda model, part: passes.append(len(part.token_RT)) or hidden(model, part)
     found = measured(together, learner, batch).turns
     assert sum(passes) == len(batch.rows.token_RT) + len(batch.turns.truncated_B.nonzero())
     for kind, one in zip(kinds, alone, strict=True):
