@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from turnwise.console import SafeConsole
 
 
-_BENCHMARKS = ("env", "rollout", "env-workers", "gateway", "sandbox", "train", "update", "async", "credit")
+_BENCHMARKS = (
+    "env",
+    "rollout",
+    "env-workers",
+    "gateway",
+    "sandbox",
+    "train",
+    "update",
+    "prefix",
+    "async",
+    "credit",
+)
 
 
 def bench(what: str, name: str = "", /) -> VerbResult:
@@ -22,8 +33,8 @@ def bench(what: str, name: str = "", /) -> VerbResult:
 
     Args:
         what: env (with the environment's id), rollout, env-workers, gateway, sandbox (with a backend, or all), train, update,
-            async or credit.
-        name: The environment's id, such as turnwise/Shop-v0, or the backend.
+            prefix (of a run, or made up), async or credit.
+        name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
     """
     from turnwise.errors import NotFoundError, TurnwiseError
     from turnwise.machine import describe
@@ -59,6 +70,10 @@ def bench(what: str, name: str = "", /) -> VerbResult:
             from turnwise.trainers.bench.update import bench_update
 
             figures = bench_update()
+        case "prefix":
+            from turnwise.trainers.bench.prefix import bench_prefix
+
+            figures = bench_prefix(name)
         case "async":
             from turnwise.trainers.bench.overlap import bench_overlap
 
