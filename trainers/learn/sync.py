@@ -84,7 +84,7 @@ def check_learner(model: nn.Module) -> None:
 @torch.no_grad()
 def learned_logprobs(model: nn.Module, sequences: Sequence[Sequence[int]]) -> Tensor:
     """The same as :func:`trainer_logprobs`, computed as the learner does."""
-    id_RT = torch.tensor(sequences, device=next(model.parameters()).device)
+    id_RT = torch.tensor(sequences, device=weights_of(model).device)
     training = model.training
     model.eval()
     try:
