@@ -8,7 +8,6 @@ repair`` cuts out. ``zstdcat`` reads the file; a name without ``.zst`` gives pla
 
 from __future__ import annotations
 
-import io
 import itertools
 import logging
 import math
@@ -27,6 +26,7 @@ from turnwise.durable import sync, write_whole, written_whole
 from turnwise.errors import TurnwiseError
 from turnwise.secrets import redact, redact_options
 from turnwise.tasks.core import Json
+from turnwise.texts import lines_with_ends
 
 _logger = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ class LogReader:
             if block.torn:
                 self.dropped = 1
                 _logger.warning("%s: the torn end after line %d was left out", self.path, number)
-            for line in io.BytesIO(block.lines):
+            for line in lines_with_ends(block.lines):
                 number += 1
                 yield _record(self.path, line, number)
 
@@ -236,8 +236,8 @@ def read_record(path: Path | str, place: LogPlace) -> Record:
     path = Path(path)
     try:
         piece = next(pieces(path, place.start))
-        line = (piece.lines or b"").splitlines()[place.line]
-    except (OSError, StopIteration, IndexError):
+        line = next(itertools.islice(lines_with_ends(piece.lines or b""), place.line, None))
+    except (OSError, StopIteration):
         raise TurnwiseError(
             f"{path} has no episode at byte {place.start}, line {place.line + 1} any more.",
             "The log was written anew; look for the episode again.",
@@ -301,7 +301,7 @@ def _split(path: Path, leads: Callable[[Record], bool]) -> _Split:
     for block in _blocks(path):
         if block.torn:
             break
-        lines = block.lines.splitlines(keepends=True)
+        lines = list(lines_with_ends(block.lines))
         records = (_record(path, line, count + i) for i, line in enumerate(lines, 1))
         leading = sum(1 for _ in itertools.takewhile(leads, records))
         count += leading

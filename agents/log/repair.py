@@ -20,6 +20,7 @@ from turnwise.agents.log.records import from_line
 from turnwise.durable import sync
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
+from turnwise.texts import lines_with_ends
 
 _SUFFIXES = (".jsonl", ".jsonl.zst")
 
@@ -162,7 +163,7 @@ def _sorted(piece: Piece, before: int, check: Callable[[bytes], None]) -> _Sorte
         why = "the torn end of a write" if piece.last else piece.why or "they cannot be read"
         return _Sorted([], [], [Cut(piece.end - piece.start, piece.start, before, why)])
     found = _Sorted([], [], [])
-    for line in piece.lines.splitlines(keepends=True):
+    for line in lines_with_ends(piece.lines):
         try:
             check(line)
             found.good.append(line)
@@ -175,7 +176,7 @@ def _sorted(piece: Piece, before: int, check: Callable[[bytes], None]) -> _Sorte
 def _check_for(path: Path) -> Callable[[bytes], None]:
     """Episodes are checked down to their hashes; other lines must be JSON objects."""
     for piece in pieces(path):
-        for line in (piece.lines or b"").splitlines():
+        for line in lines_with_ends(piece.lines or b""):
             try:
                 data = json.loads(line)
             except (ValueError, RecursionError):

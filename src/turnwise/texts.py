@@ -6,6 +6,7 @@ or a JSON string. ``decode(…, "replace")`` loses what it replaces. Readers of 
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,15 @@ def lines_of(text: str) -> list[str]:
     ['a', '\x0cb\u2028c']
     """
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def lines_with_ends(data: bytes) -> Iterator[bytes]:
+    r"""The lines of bytes, each with the line feed that ends it; ``bytes.splitlines`` also cuts at a return.
+
+    >>> list(lines_with_ends(b'{"a":\r1}\r\n{}'))
+    [b'{"a":\r1}\r\n', b'{}']
+    """
+    return iter(io.BytesIO(data))
 
 
 def kept(data: bytes) -> str:

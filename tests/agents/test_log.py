@@ -30,7 +30,15 @@ from turnwise.agents.core import (
     VersionSpan,
     after,
 )
-from turnwise.agents.log.episode_log import EpisodeLog, LogReader, read_episodes
+from turnwise.agents.log.episode_log import (
+    EpisodeLog,
+    LogPlace,
+    LogReader,
+    cut_log,
+    read_episodes,
+    read_record,
+)
+from turnwise.agents.log.frames import compress
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.agents.log.records import EnvVersion, Record, from_line, to_line
 from turnwise.agents.log.repair import repair
@@ -40,6 +48,7 @@ from turnwise.errors import EnvError, TurnwiseError
 from turnwise.fault import FaultCause
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolCall, Verbatim
+from turnwise.trainers.view.index import LogIndex
 
 texts = st.text(st.characters(), max_size=20)  # surrogates, controls and all
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -176,6 +185,19 @@ def test_the_file_is_plain_zstandard_of_json_lines(tmp_path, episodes):
     assert [line["task_id"] for line in lines] == [episode.task.id for episode in episodes]
     action_ids = lines[0]["agents"]["agent"]["turns"][0]["action_ids"]
     assert tuple(action_ids) == episodes[0].trajectory.turns[0].reply.action_ids
+
+
+def test_lines_end_at_line_feeds_alone_for_all_that_read_a_log(tmp_path, episodes):
+    path = tmp_path / "e.jsonl.zst"
+    lines = [to_line(Record(one)).replace("{", "{\r", 1) + "\r\n" for one in episodes[:3]]
+    path.write_bytes(compress("".join(lines).encode()))
+    assert list(read_episodes(path)) == episodes[:3]
+    assert read_record(path, LogPlace(0, 1)).episode == episodes[1]
+    assert repair(path, dry_run=True)[0].cuts == ()
+    found = LogIndex(path, tmp_path / "cache").update()
+    assert (found.episodes, found.problem) == (3, "")
+    assert cut_log(path, lambda record: record.episode in episodes[:2]) == 2
+    assert list(read_episodes(path)) == episodes[:2]
 
 
 @pytest.mark.parametrize("name", ["e.jsonl", "e.jsonl.zst"])

@@ -15,7 +15,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.tools.browser.chromium import require_chromium
 from turnwise.trainers.report.episodes import group_view, visible
 from turnwise.trainers.report.page import verdict, write_report
-from turnwise.trainers.report.records import read_run
+from turnwise.trainers.report.records import json_lines, read_run
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">{{ 7 * 7 }}"
 
@@ -236,6 +236,14 @@ def test_damage_is_an_error_and_keeps_the_old_report(run_dir, tmp_path):
         write_report(target)
     assert (target / "report.html").read_bytes() == old
     assert sorted(p.name for p in target.iterdir()) == sorted([*ALL, "report.html"])
+
+
+def test_rows_end_at_line_feeds_alone(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"update":\r1}\r\n{"update": 2}\n')
+    notes: list[str] = []
+    assert [row["update"] for row in json_lines(path, notes)] == [1, 2]
+    assert not notes
 
 
 def test_no_run(tmp_path):

@@ -20,6 +20,7 @@ from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
+from turnwise.texts import lines_with_ends
 
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"
 RECIPE, OBJECTIVE = "recipe.yaml", "objective.txt"
@@ -219,7 +220,7 @@ def json_lines(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    return path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    return list(lines_with_ends(path.read_bytes())) if path.exists() else []
 
 
 def _object(line: bytes) -> tuple[dict[str, Any] | None, str]:

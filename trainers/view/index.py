@@ -27,6 +27,7 @@ from turnwise.agents.log.forms import check_form, read_json
 from turnwise.envs.steps import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
+from turnwise.texts import lines_with_ends
 
 _FORMAT = 5
 _TAIL = 4096  # bytes before the end of what is indexed, by which a log that was written anew is noticed
@@ -171,7 +172,7 @@ class LogIndex:
             writer = _IndexWriter(db, self.log, int(state.get("episodes", 0)) if end else 0)
             try:
                 for start, after, lines in lines_after(self.log, end):
-                    writer.add(start, lines.splitlines())
+                    writer.add(start, lines_with_ends(lines))
                     writer.note(after)
                 writer.commit("", seen)
             except TurnwiseError as error:
