@@ -105,12 +105,17 @@ def test_every_request_and_every_trap_occurs_and_is_solved_by_its_plan(domain, m
         trap = group is made.traps
         alone = {"requests": made.requests, "traps": only} if trap else {"requests": only, "traps": {}}
         monkeypatch.setitem(cases._loaded, domain, dataclasses.replace(made, **alone))
+        solved = 0
         for index in range(2):
-            split = list(Split)[(place + index) % 3]
-            rng = derive_rng("occurs", domain, name, index)
-            task = env.generate(rng, split, domains=[domain], requests=1, traps=float(trap), changes=0.5)
+            rng, split = derive_rng("occurs", domain, name, index), list(Split)[(place + index) % 3]
+            try:
+                task = env.generate(rng, split, domains=[domain], requests=1, traps=float(trap), changes=0.5)
+            except EnvError:
+                continue  # what is always said in the same few words is not drawn in each split
             walked = walk(env, task, "gold")
             assert (walked.success, walked.score) == (True, 1.0), (name, task.prompt, walked.steps[-1])
+            solved += 1
+        assert solved, name
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
