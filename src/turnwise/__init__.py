@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.when_imported import when_imported
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from turnwise.agents.core import (

@@ -12,9 +12,9 @@ from typing import Any
 
 from turnwise.tasks.core import Json
 from turnwise.trainers.run.lesson import apart
-from turnwise.trainers.run.one_update import Update
+from turnwise.trainers.run.one_update import RunUpdate
 from turnwise.trainers.run.progress import RunProgress
-from turnwise.trainers.run.saving import Kept, Saving
+from turnwise.trainers.run.saving import KeptRun, Saving
 
 
 class BesideEvaluation:
@@ -28,11 +28,11 @@ class BesideEvaluation:
         beside: where the learner works.
     """
 
-    def __init__(self, update: Update, saving: Saving, beside: Executor | None) -> None:
+    def __init__(self, update: RunUpdate, saving: Saving, beside: Executor | None) -> None:
         self.update, self._saving, self._beside = update, saving, beside
         self._checkpoint = contextlib.ExitStack()
 
-    async def begin(self, kept: Kept, validate: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> None:
+    async def begin(self, kept: KeptRun, validate: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> None:
         """Write the checkpoint as far as it is known, and start to evaluate."""
 
         def write() -> dict[str, Json]:

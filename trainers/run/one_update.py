@@ -16,7 +16,7 @@ from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.vacuous import Vacuous
 
 
-class Update:
+class RunUpdate:
     """One update; :meth:`play`, :meth:`learn` and :meth:`publish` are its steps, in this order.
 
     Args:

@@ -19,7 +19,7 @@ from turnwise.trainers.run.progress import RunProgress
 from turnwise.trainers.run.session import TrainingSession
 
 
-class Kept(NamedTuple):
+class KeptRun(NamedTuple):
     """What a checkpoint is written of: the session with the learner, the parts that learn or remember, the run's counters."""
 
     session: TrainingSession
@@ -48,19 +48,19 @@ class Saving:
         """Say whether a checkpoint belongs after this update."""
         return update % self.options.every == 0
 
-    def save(self, kept: Kept) -> None:
+    def save(self, kept: KeptRun) -> None:
         """Write a checkpoint; the best so far and the newest ones stay."""
         state = {**dataclasses.asdict(kept.progress), "started": kept.session.started}
         self._write(self.run.checkpoints, kept.progress.update, kept, state)
         self.done(kept.progress)
 
-    def save_warm_start(self, step: int, kept: Kept) -> None:
+    def save_warm_start(self, step: int, kept: KeptRun) -> None:
         """Write a checkpoint of the warm start; the one before it goes."""
         self._write(self.run.warm, step, kept, {"warm_start_steps": step})
         prune(self.run.warm, 1, None)
 
     @contextmanager
-    def begun(self, kept: Kept) -> Iterator[dict[str, Json]]:
+    def begun(self, kept: KeptRun) -> Iterator[dict[str, Json]]:
         """Write what a checkpoint has of the learner now; it is there when the context ends well.
 
         Yields:
@@ -95,7 +95,7 @@ class Saving:
         if gone:
             self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
 
-    def _write(self, folder: Path, step: int, kept: Kept, state: Mapping[str, Any]) -> None:
+    def _write(self, folder: Path, step: int, kept: KeptRun, state: Mapping[str, Any]) -> None:
         session = kept.session
         chat = session.tokenizer, session.chat_format
         save_checkpoint(folder, step, session.learner, kept.parts, *chat, state)

@@ -42,10 +42,10 @@ from turnwise.trainers.run.door import WarmOptions, opened
 from turnwise.trainers.run.events import Events
 from turnwise.trainers.run.judging import AFTER, Judging
 from turnwise.trainers.run.lesson import Lessons, apart
-from turnwise.trainers.run.one_update import Update
+from turnwise.trainers.run.one_update import RunUpdate
 from turnwise.trainers.run.progress import RunProgress, update_line
 from turnwise.trainers.run.ranks import Ranks, RunRecipe, other_learners
-from turnwise.trainers.run.saving import Kept, Saving
+from turnwise.trainers.run.saving import KeptRun, Saving
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.vacuous import refuse_more
@@ -259,7 +259,7 @@ class Trainer:
 
     async def _update(self, ahead: PlayAhead[CollectedGroups], episode_log: EpisodeLog) -> None:
         """One update; the loop of the module's first lines."""
-        update = Update(self.progress.update, self.lessons, self.session, ahead)
+        update = RunUpdate(self.progress.update, self.lessons, self.session, ahead)
         self.events.doing = "waiting"
         await update.play()
         lag = update.lag
@@ -272,7 +272,7 @@ class Trainer:
         self.events.tell("published", version=self.progress.update, stall=update.metrics["sync_seconds"])
         await self._evaluate(update)
 
-    async def _evaluate(self, update: Update) -> None:
+    async def _evaluate(self, update: RunUpdate) -> None:
         """Evaluate after an update if that is due: beside the next one where the run plays ahead, and has a next one."""
         due = self._ends or self.progress.update % self.recipe.evaluate.every == 0
         if due and self.staleness and not self._ends:
@@ -312,7 +312,7 @@ class Trainer:
             await beside.finish(self.progress, lambda: self.session.engine.version)
             await self._conclude(beside.update)
 
-    async def _conclude(self, update: Update) -> None:
+    async def _conclude(self, update: RunUpdate) -> None:
         """Record an update, and save it if that is due."""
         update.end()
         done, metrics, nothing = self.progress, update.metrics, update.nothing
@@ -361,8 +361,8 @@ class Trainer:
         return {"sync_seconds": report.seconds, "canary_gap": report.max_logp_gap}
 
     @property
-    def _kept(self) -> Kept:
-        return Kept(self.session, self.stateful, self.progress)
+    def _kept(self) -> KeptRun:
+        return KeptRun(self.session, self.stateful, self.progress)
 
     def _save(self) -> None:
         self.saving.save(self._kept)
