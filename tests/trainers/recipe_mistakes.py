@@ -152,7 +152,17 @@ MISTAKES = [
         ("filter 'ranked' weighs trajectories", "'dpo'"),
         ("keeps or drops",),
     ),
+    Mistake(
+        more("algorithm: dapo\nrollout: {groups: 8}"),
+        ("optimizer.minibatches 16", "8 groups", "The algorithm 'dapo' sets optimizer.minibatches"),
+        ("at most 8", "rollout.groups"),
+    ),
     # --- several at once ---
+    Mistake(
+        "suite: {shop/quick: 1, shop/quik: -1}\nmodel: {path: Qwen/Qwen3-0.6B}\n",
+        ("2 mistakes", "'suite.shop/quik' cannot be -1", "no suite 'shop/quik'"),
+        ("more than 0", "Did you mean 'shop/quick'"),
+    ),
     Mistake(
         more("lr: 1e-6\nupdates: many\ncredit: rlo\nrollout: {grops: 4}"),
         ("4 mistakes", "'lr'", "'updates'", "'rlo'", "'rollout.grops'"),

@@ -37,6 +37,9 @@ _BOUNDS = {
 }
 
 
+_OF_NUMBERS = {*_BOUNDS, "float_type", "float_parsing", "finite_number", "int_type", "int_parsing"}
+
+
 def where(key: str, places: Places) -> str:
     """Where a key, or what it belongs to, was given: `` (line 7)``; empty where that is not known."""
     while key and key not in places:
@@ -44,11 +47,13 @@ def where(key: str, places: Places) -> str:
     return f" ({places[key]})" if key else ""
 
 
-def explain_invalid(error: pydantic.ValidationError, places: Places) -> Iterator[RecipeProblem]:
-    """One problem for each key that is unknown, missing or ill-typed."""
+def explain_invalid(
+    error: pydantic.ValidationError, places: Places, data: Any = None
+) -> Iterator[RecipeProblem]:
+    """One problem for each key that is unknown, missing or ill-typed; of ``data`` the keys inside of plain values are named too."""
     seen: set[str] = set()
     for detail in error.errors(include_url=False):
-        loc = _in_recipe(detail["loc"])
+        loc = _in_recipe(detail["loc"], data)
         key = ".".join(map(str, loc))
         if key not in seen:
             seen.add(key)
@@ -60,17 +65,19 @@ def without(data: Any, error: pydantic.ValidationError) -> dict[str, Any]:
     left = copy.deepcopy(data)
     for detail in error.errors(include_url=False):
         inside: Any = left
-        *path, last = _in_recipe(detail["loc"]) or [""]
+        *path, last = _in_recipe(detail["loc"], data) or [""]
         for step in path:
             inside = inside.get(step) if isinstance(inside, dict) else None
-        if isinstance(inside, dict):
+        if isinstance(inside, dict) and _leaf(path) and detail["type"] in _OF_NUMBERS:
+            inside[last] = 1  # so that the name which has the number is looked at too
+        elif isinstance(inside, dict):
             inside.pop(last, None)
     return left
 
 
 def _problem(detail: Any, loc: Sequence[int | str], key: str, place: str) -> RecipeProblem:
     kind, given = detail["type"], _shown(detail["input"])
-    example = _as_list(loc, detail) or _example(loc)
+    example = _as_list(loc, detail) or _example(_leaf(loc) or loc)
     if kind in ("extra_forbidden", "invalid_key"):
         return RecipeProblem(f"The recipe has an unknown key {key!r}{place}.", _remedy_for_key(loc))
     if kind == "missing":
@@ -81,7 +88,7 @@ def _problem(detail: Any, loc: Sequence[int | str], key: str, place: str) -> Rec
             )
         return RecipeProblem(f"The recipe has no {key!r}.", f"Give it, such as {example}; {DOCS}")
     wanted = wanted_kind(detail) if kind not in _BOUNDS and kind != "literal_error" else ""
-    field = _field(loc)
+    field = _field(_leaf(loc) or loc)
     if wanted == "a mapping" and field is None:
         wanted = "a name, or a mapping with a name"
     if wanted == "a number" and isinstance(field, _Leaf) and type(field.default) is int:
@@ -91,7 +98,7 @@ def _problem(detail: Any, loc: Sequence[int | str], key: str, place: str) -> Rec
             f"The recipe's {key!r} must be {wanted}, and {given} is given{place}.", f"Write {example}; {DOCS}"
         )
     if kind == "literal_error":
-        known = [str(choice) for choice in _choices(_field(loc))]
+        known = [str(choice) for choice in _choices(field)]
         near = difflib.get_close_matches(str(detail["input"]), known, n=1, cutoff=0.8)
         meant = f" (did you mean {near[0]}?)" if near else ""
         remedy = f"Write one of {', '.join(known)}{meant}."
@@ -104,14 +111,24 @@ def _problem(detail: Any, loc: Sequence[int | str], key: str, place: str) -> Rec
     return RecipeProblem(f"The recipe's {key!r} cannot be {given}{place}.", f"Write {example}; {DOCS}")
 
 
-def _in_recipe(loc: Sequence[int | str]) -> list[int | str]:
+def _in_recipe(loc: Sequence[int | str], data: Any) -> list[int | str]:
     """A place as the recipe has it: without the branches of a type that may be several things."""
     path: list[int | str] = []
+    inside: Any = data
     for step in loc:
-        if step == "[key]" or (path and isinstance(step, str) and isinstance(_field(path), _Leaf)):
+        held = isinstance(inside, Mapping) and step in inside
+        is_branch = not held and isinstance(step, str) and bool(_leaf(path))
+        if step == "[key]" or (is_branch and not isinstance(inside, Mapping)):
             break
-        path.append(step)
+        if not is_branch:
+            path.append(step)
+            inside = inside[step] if held else None
     return path
+
+
+def _leaf(path: Sequence[int | str]) -> Sequence[int | str]:
+    """The key of a plain value that stands at this place or around it; empty where there is none."""
+    return next((path[:end] for end in range(1, len(path) + 1) if isinstance(_field(path[:end]), _Leaf)), ())
 
 
 class _Leaf:

@@ -7,7 +7,8 @@ unknown, does not fit together or would change nothing is refused, with the near
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +31,7 @@ from turnwise.trainers.recipe.text import Places, read_text
 __all__ = ["Optimizer", "Recipe", "check_recipe", "load_recipe", "recipe_names"]
 
 
+_BY_ALGORITHM = "algorithm: "  # before its name, as the place of the keys that it sets
 RecipeLike: TypeAlias = str | Path | Mapping[str, Any] | Recipe
 """A recipe: the name of one that comes with Turnwise, a YAML file's path, a mapping of its keys, or itself."""
 
@@ -58,7 +60,7 @@ def load_recipe(source: RecipeLike, overrides: Mapping[str, Any] | None = None) 
     algorithm = _algorithm(data, places, problems)
     if algorithm is not None:
         data, added = expand(data, algorithm)
-        places |= dict.fromkeys(added, f"algorithm: {algorithm.name}")
+        places |= dict.fromkeys(added, f"{_BY_ALGORITHM}{algorithm.name}")
     for key, value in changes.items():
         try:
             data, places[key] = changed(data, key, value), "--set"
@@ -95,7 +97,7 @@ def _checked(data: Mapping[str, Any], places: Places, problems: list[RecipeProbl
     try:
         recipe = Recipe.model_validate(data)
     except pydantic.ValidationError as error:
-        problems += explain_invalid(error, places)
+        problems += explain_invalid(error, places, data)
         with contextlib.suppress(pydantic.ValidationError):
             recipe = Recipe.model_validate(without(data, error))
     if recipe is None:
@@ -107,8 +109,21 @@ def _checked(data: Mapping[str, Any], places: Places, problems: list[RecipeProbl
         problems += wrong_contents(recipe, _unfit)
     elif not problems:
         problems += _misfitting(recipe)
-    refuse(problems)
+    refuse(_with_origins(problems, places))
     return completed(recipe)
+
+
+def _with_origins(problems: Iterable[RecipeProblem], places: Places) -> Iterator[RecipeProblem]:
+    """The problems; where one is of keys that the algorithm sets, and not the recipe, it says so."""
+    own = {key: place for key, place in places.items() if place.startswith(_BY_ALGORITHM)}
+    for cause, remedy in problems:
+        of = [key for key in own if re.search(rf"(?<![\w.]){re.escape(key)} [\d'.]", cause)]
+        said = (
+            f" The algorithm {own[of[0]].removeprefix(_BY_ALGORITHM)!r} sets {' and '.join(of)}."
+            if of
+            else ""
+        )
+        yield RecipeProblem(cause + said, remedy)
 
 
 def _unfit(recipe: Recipe) -> list[RecipeProblem]:
