@@ -252,7 +252,7 @@ def test_a_log_of_episodes_with_a_model_replays_byte_for_byte(record):
         options = {"user": f"openai:m@{server.url}", "record": record}
         played = turnwise.rollout("toolworld/mixed", "scripted:echo", episodes=2, env_options=options)
     assert {record.episode.end for record in played.records} == {EndReason.FAILED}
-    assert turnwise.replay(played.records).ok  # without the server
+    assert turnwise.replay(played.records, trust_log=True).ok  # without the server
 
 
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
