@@ -95,6 +95,7 @@ def test_whoever_holds_the_event_loop_is_named(
     with caplog.at_level(logging.WARNING):
         asyncio.run(run())
     assert "in hold" in str(said[0])
+    assert "rollout.env_workers" in str(said[0])  # and what to do
 
 
 PROGRAM = """

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from turnwise.agents.log.frames import Piece, compress, pieces
 from turnwise.agents.log.records import from_line
-from turnwise.durable import sync
+from turnwise.durable import LOCK, sync
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.texts import lines_with_ends
@@ -91,7 +91,7 @@ def _inside(folder: Path) -> list[Path]:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Nobody else writes in this folder; folders that no process ever locked are nobody's."""
-    lock = folder / ".lock"
+    lock = folder / LOCK
     if not lock.exists():
         yield
         return

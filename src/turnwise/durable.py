@@ -12,6 +12,9 @@ from filelock import FileLock, Timeout
 
 from turnwise.errors import RunError
 
+LOCK = ".lock"
+"""The file in a folder by which a process holds it."""
+
 
 @contextmanager
 def hold_folder(path: Path, does: str, unwritable: Callable[[Path, OSError], RunError]) -> Iterator[None]:
@@ -27,7 +30,7 @@ def hold_folder(path: Path, does: str, unwritable: Callable[[Path, OSError], Run
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path / ".lock")
+        lock = FileLock(path / LOCK)
         lock.acquire(timeout=0)
     except Timeout:
         raise RunError(

@@ -56,6 +56,11 @@ REMEDY = (
     "costs its episode alone; a training run goes on with --resume."
 )
 
+HELD_REMEDY = (
+    "If that is an environment's code, run it in worker processes (rollout.env_workers, `turnwise eval --env-workers`). If it is "
+    "a model's on the CPU, nothing hangs: take a GPU, a smaller model or fewer tokens (sampling.max_tokens)."
+)
+
 # The shared page: beats (8 bytes), the limit in seconds (8; 0: nothing is guarded), the name's length (4), the name.
 _LENGTH_AT, _NAME_SIZE = 16, 512
 _STDLIB = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
@@ -267,9 +272,10 @@ def _watch() -> None:
             if not told and now - turned > HELD_S and not _debugged(thread):
                 _loops[thread] = (turned, True)
                 _logger.warning(
-                    "the event loop has been held for %.0f s by %s; no other episode goes on meanwhile",
+                    "the event loop has been held for %.0f s by %s; no other episode goes on meanwhile. %s",
                     now - turned,
                     where(thread),
+                    HELD_REMEDY,
                 )
 
 

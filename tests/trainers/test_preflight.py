@@ -225,11 +225,17 @@ def test_a_run_is_the_same_with_and_without(letters: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_refused_run_does_not_stand_in_the_way(letters: dict[str, Any], tmp_path: Path) -> None:
-    file = tmp_path / "letters.yaml"
+def test_a_refused_run_leaves_nothing_and_does_not_stand_in_the_way(
+    letters: dict[str, Any], tmp_path: Path
+) -> None:
+    file, kept = tmp_path / "letters.yaml", tmp_path / "run" / "notes.txt"
     file.write_text(yaml.safe_dump(letters))
-    with pytest.raises(RecipeError, match="Not one episode"):
-        train(file, out=tmp_path / "run", log=print, **{"model.scratch.context": 16})
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    for out in ("run", "other"):
+        with pytest.raises(RecipeError, match="Not one episode"):
+            train(file, out=tmp_path / out, log=print, **{"model.scratch.context": 16})
+    assert sorted(tmp_path.rglob("*")) == sorted([file, kept.parent, kept])
     train(file, out=tmp_path / "run", log=print, updates=0)
     assert (tmp_path / "run/report.html").exists()
 

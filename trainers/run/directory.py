@@ -15,7 +15,7 @@ import pydantic
 import yaml
 
 from turnwise.agents.log.episode_log import cut_log
-from turnwise.durable import hold_folder
+from turnwise.durable import LOCK, hold_folder
 from turnwise.errors import RunError, TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.tasks.core import Json
@@ -109,6 +109,13 @@ class RunDirectory:
         records = (METRICS, EVALUATIONS, STARTED, EVENTS)
         logs = (*(self.path / name for name in records), self.episodes)
         self._clear(*logs, self.model, self.start, self.warm, self.best, self.tensorboard)
+
+    def withdraw(self) -> None:
+        """Drop a run that was refused before anything was spent, and its folder if nothing else is in it."""
+        self.clear()
+        self._clear(*(self.path / name for name in (RECIPE, OBJECTIVE, LOCK)))
+        with contextlib.suppress(OSError):  # somebody else's files stay
+            self.path.rmdir()
 
     def end_warm_start(self) -> None:
         """Drop its checkpoints: the first one of reinforcement is there."""

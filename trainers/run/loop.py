@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.blocking import blocking
-from turnwise.errors import RunError
+from turnwise.errors import RunError, TurnwiseError
 from turnwise.trainers.recipe.algorithms import departures
 from turnwise.trainers.recipe.explain import explain_recipe
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
@@ -146,7 +146,12 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
             if differs:
                 log(differs)
             trainer.events.stage("checking the recipe and loading the model")
-            source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
+            try:
+                source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
+            except TurnwiseError:
+                if loaded is None:
+                    run.withdraw()
+                raise
             with (
                 in_cluster(ask.placement, roles) as placement,
                 open_session(

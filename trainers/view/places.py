@@ -14,6 +14,7 @@ import yaml
 
 from turnwise.agents.evaluation.evaluate import Evaluation
 from turnwise.agents.log.episodes import LOG_NAME
+from turnwise.durable import LOCK
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.trainers.report.events import EVENTS
@@ -122,7 +123,7 @@ def activity(place: ViewedPlace) -> Activity:
     folder = place.path if place.path.is_dir() else place.path.parent
     names = (METRICS, EVENTS, EVALUATIONS, LOG_NAME, "evaluation.json", RECIPE)
     changed = max((_mtime(folder / name) for name in names), default=0.0)
-    held = _is_locked(folder / ".lock")
+    held = _is_locked(folder / LOCK)
     return Activity(held if held is not None else time.time() - changed < _FRESH_SECONDS, changed)
 
 
