@@ -36,6 +36,7 @@ HOUSE = (  # look at every file
     "tests/test_layout.py",
     "tests/test_named_tests.py",
     "tests/test_names.py",
+    "tests/test_openings.py",
 )
 REGISTRY = "envs/builtin.py"
 SUITES = "tasks/suites/"
