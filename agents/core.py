@@ -107,8 +107,11 @@ def lie_in(
 class Engine(Protocol):
     """Samples tokens. Many calls may be in flight; the engine batches them as it likes."""
 
-    version: int
-    context_length: int
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def context_length(self) -> int: ...
 
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int

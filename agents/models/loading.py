@@ -67,9 +67,10 @@ def load_causal(model: str | Path, dtype: Any) -> Any:
     from transformers import AutoModelForCausalLM
 
     with reading(model):
-        loaded, told = AutoModelForCausalLM.from_pretrained(
+        found: Any = AutoModelForCausalLM.from_pretrained(
             model, dtype=dtype, trust_remote_code=False, output_loading_info=True
         )
+    loaded, told = found
     if missing := sorted(map(str, told["missing_keys"])):
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise TurnwiseError(
