@@ -36,6 +36,8 @@ HOUSE = (  # look at every file
     "tests/test_layout.py",
     "tests/test_named_tests.py",
     "tests/test_names.py",
+    "tests/test_plain_yaml.py",
+    "tests/test_sizes.py",
     "tests/test_openings.py",
 )
 REGISTRY = "envs/builtin.py"

@@ -75,6 +75,7 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
     "eval calc/easy --policy scripted:random --episodes 1 --out b": "",
     "eval calc/easy --policy torch:some/model": "train",
     "eval tracker/all --policy scripted:gold": "web",
+    "chats a --out chats.jsonl": "",
     "compare a b": "",
     "compare a b --plot chart.svg": "plots",
     "credit-quality --suite calc/easy": "train",

@@ -96,7 +96,8 @@ def load_policy(target: str) -> Policy:
     """
     module, name = _module_and_name(target)
     if not hasattr(module, name):
-        where = Path(module.__file__).name if module.__file__ else module.__name__
+        file: str | None = getattr(module, "__file__", None)
+        where = Path(file).name if file else module.__name__
         raise NotFoundError(f"policy in {where} called", name, _own(module))
     found = getattr(module, name)
     if isinstance(found, type):

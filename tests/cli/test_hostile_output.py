@@ -46,6 +46,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["replay", "damaged"], False),
     (["repair", "damaged"], False),
     (["repair", "no\x1b[2Jlog"], True),
+    (["chats", "no\x1b[2Jlog", "--out", "chats.jsonl"], True),
     (["train", "recipe.yaml", "--out", "run"], True),
     (["explain", "recipe.yaml"], False),
     (["explain", "wrong.yaml"], True),

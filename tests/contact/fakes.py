@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import shapes
+import reply_shapes
 from aiohttp import web
 from habits import Answer, Provider, Said, Says, answer_of, filled, providers
 from knowing import next_move, read
@@ -122,7 +122,7 @@ class Fakes:
         limit = min((one for one in limits if one is not None), default=stand.provider.default_limit)
         stand.served += 1
         stand.lost += lost(stand.provider, asked["messages"], stand.given)
-        made = shapes.shaped(stand.provider, says, move, stand.served, limit)
+        made = reply_shapes.shaped(stand.provider, says, move, stand.served, limit)
         self._remember(stand, made.message)
         usage: dict[str, Any] = {
             "prompt_tokens": words,
@@ -179,11 +179,11 @@ def _sent(answer: Answer | Said, **values: object) -> web.Response:
 
 
 async def _streamed(
-    request: web.Request, made: shapes.Shaped, around: Mapping[str, Any], usage: Any
+    request: web.Request, made: reply_shapes.Shaped, around: Mapping[str, Any], usage: Any
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    for chunk in shapes.chunks(made.message, made.finish, around, usage):
+    for chunk in reply_shapes.chunks(made.message, made.finish, around, usage):
         await response.write(chunk)
     return response
 

@@ -11,7 +11,7 @@ from blame import Fault
 from habits import answers, filled, providers
 from knowing import next_move
 from raw_server import Handler, Raw, as_json, http
-from shapes import shaped
+from reply_shapes import shaped
 
 
 def good(number: int, request: Mapping[str, Any]) -> Raw:

@@ -149,7 +149,7 @@ def test_a_policy_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert make_policy("python:my_agent_of_mine:made").name == "from a class"
     for target, said in [
         ("my_agent_of_mine:gould", "Did you mean 'gold'?"),
-        ("my_agent_of_mine:number", "3, a int, is no policy"),
+        ("my_agent_of_mine:number", "3 (a int) is no policy"),
         ("my_agent_of_mine:Greedy", "cannot be made: TypeError"),
         ("my_agent_of_mine", "Write python:MODULE:OBJECT"),
         ("no_such_module_here:gold", "There is no module 'no_such_module_here'"),

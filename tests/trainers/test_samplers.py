@@ -197,7 +197,7 @@ def test_the_mean_of_suites_is_weighted() -> None:
         ({"rollout.refill": {"informative": 4}, "filter": "any"}, "filter 'any'", "filter: informative"),
         ({"suite": "games/kuhn-self", "rollout.sampler": "band"}, "several agents", "rollout.opponents"),
         ({"suite": {"shop/quick": 1, "shop/quik": 1}}, "'shop/quik'", "'shop/quick'"),
-        ({"suite": {"shop/quick": -1}}, "'suite'", "docs/recipes.md"),
+        ({"suite": {"shop/quick": -1}}, "'suite.shop/quick'", "docs/recipes.md"),
         ({"suite": {}}, "'suite'", "docs/recipes.md"),
     ],
 )

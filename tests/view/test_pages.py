@@ -126,7 +126,7 @@ def test_entropies_of_tokens_are_shown_where_they_were_measured(site):
 def test_runs_fold_what_never_changed(site):
     page = site.get(site.place("nested/trained"))
     assert "1 that never changed" in page
-    assert re.search(r"Clip low\s*<b>0</b>", page)
+    assert re.search(r"becoming less likely\s*<b>0</b>", page)
     assert page.count("<figure>") == 1  # entropy
 
 

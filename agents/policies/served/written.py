@@ -144,7 +144,7 @@ def _id(given: str, form: MessageForm) -> str:
     """A call's id; where they are short, one of nine letters and digits that is a function of it.
 
     >>> _id("call_0", MessageForm(short_ids=True)), _id("abcdefgh1", MessageForm(short_ids=True))
-    ('0a3d16ad6', 'abcdefgh1')
+    ('54dd52769', 'abcdefgh1')
     """
     if not form.short_ids or (len(given) == 9 and given.isascii() and given.isalnum()):
         return given
