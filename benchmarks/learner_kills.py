@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from engine_kills import Server, end_with_benchmark, wait_for
 from faulting.worlds import register_worlds
 
+from turnwise.agents.core import PREVIOUS
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.records import Record
 from turnwise.agents.models.small import build_small_model
@@ -193,7 +194,7 @@ def gap_of(out: Path, record: Record) -> float:
     ids, largest = list[int](), 0.0
     for turn in record.episode.trajectory.turns:
         reply = turn.reply
-        ids = [*(ids if reply.parent is None else []), *reply.prompt_ids]
+        ids = [*(ids if reply.parent == PREVIOUS else []), *reply.prompt_ids]
         start, ids = len(ids), [*ids, *reply.action_ids]
         ends = [*(span.start for span in reply.versions[1:]), len(reply.action_ids)]
         for span, end in zip(reply.versions, ends, strict=True):

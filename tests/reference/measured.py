@@ -14,7 +14,7 @@ import torch
 from plain import deviation, mean, reference, refuses
 from torch import Tensor
 
-from turnwise.agents.core import Episode
+from turnwise.agents.core import PREVIOUS, Episode
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.messages import Message
@@ -545,7 +545,7 @@ def information(signal: Part) -> None:
                 text: list[int] = []
                 scores: list[float] = []
                 for turn in one.trajectory.turns:
-                    assert turn.reply.parent is None
+                    assert turn.reply.parent == PREVIOUS
                     text += turn.reply.prompt_ids
                     before = text[-max(1, room - len(answer)) :]
                     whole = [*before, *answer][:room]
