@@ -161,7 +161,7 @@ def test_references_stay_references_and_reach_the_environment(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "api_key: ${KEYED_WORD}" in (tmp_path / "run" / "recipe.yaml").read_text()
     assert search(tmp_path, done.stdout, done.stderr) == []
-    replayed = run(tmp_path, "replay", "run", **given)
+    replayed = run(tmp_path, "replay", "run", "--trust-log", **given)
     assert replayed.returncode == 0, replayed.stderr
     without = run(tmp_path, "train", "recipe-given.yaml", "--out", "other")
     assert without.returncode == 1
