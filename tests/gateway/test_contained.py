@@ -150,7 +150,7 @@ def test_an_agent_that_knows_nothing_of_it_plays_gold_in_a_sandbox_and_replays(t
         ("if os.fork() == 0: os.setsid(); time.sleep(600)", {}, Outcome.OK, EndReason.GAVE_UP),
         ("os.fork(); time.sleep(600)", {"timeout": 1}, Outcome.LIMIT, EndReason.TIME_LIMIT),
         ("for n in range(100): act('search[red]')\ntime.sleep(600)", {}, Outcome.LIMIT, EndReason.TURN_LIMIT),
-        ("os.kill(-1, 9)", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("os.kill(-1, 9)", {}, Outcome.INFRA_ERROR, None),
         ("while True: os.write(1, b'x' * 65536)", {}, Outcome.OK, EndReason.FAILED),
         (
             "while True:\n  try: os.fork()\n  except OSError: sys.exit()",
@@ -158,7 +158,7 @@ def test_an_agent_that_knows_nothing_of_it_plays_gold_in_a_sandbox_and_replays(t
             Outcome.OK,
             EndReason.GAVE_UP,
         ),
-        ("os.execvp('no-such-program', ['x'])", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("os.execvp('no-such-program', ['x'])", {}, Outcome.INFRA_ERROR, None),
         ("sys.exit(127)", {}, Outcome.INFRA_ERROR, None),
     ],
     ids=["leaves a session", "hangs", "is overtaken", "kills all", "floods", "forks", "fails", "not found"],

@@ -200,7 +200,9 @@ def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFo
     if base.get_output_embeddings().weight is base.get_input_embeddings().weight:  # whatever the config says
         tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
     save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
-    write_chat_format(path, chat_format)
+    # Only a template that asks for the time is told it: two runs of any other leave the same files.
+    asks = "strftime_now" in str(getattr(tokenizer, "chat_template", "") or "")
+    write_chat_format(path, chat_format if asks else chat_format._replace(clock=""))
 
 
 def _newest_first(folder: Path) -> list[Path]:
