@@ -91,7 +91,7 @@ def test_a_strangers_log_sends_no_variable_anywhere(tmp_path, monkeypatch, capsy
     [
         ("toolworld/quick", {"domain": "code:/tmp/tools"}, "domain: 'code:/tmp/tools'"),
         ("toolworld/quick", {"domain": "files:/etc"}, "domain: 'files:/etc'"),
-        ("toolworld/quick", {"user": "openai:m@http://10.0.0.1/v1"}, "user: 'openai:"),
+        ("toolworld/quick", {"user": "openai:m@http://127.0.0.1:9/v1"}, "user: 'openai:"),
         ("dialogue/bargain-quick", {"partner": "recorded:answers.json"}, "partner: 'recorded:"),
         ("search/easy", {"library": {"type": "corpus", "path": "corpus", "sha256": "0"}}, "library.path: 'corpus'"),
         ("swe/small", {"origin": {"name": "x", "needs": ["evil==1"]}}, "origin: "),
