@@ -140,7 +140,9 @@ def test_an_engine_of_this_machine_wants_a_token_that_programs_of_its_user_find(
     file.chmod(0o644)
     assert own_token.found_token(server.url) == ""  # anybody may have read it
     file.chmod(0o600)
-    assert own_token.found_token(f"http://elsewhere.invalid:{server.port}") == ""  # it is sent to no other machine
+    assert (
+        own_token.found_token(f"http://elsewhere.invalid:{server.port}") == ""
+    )  # it is sent to no other machine
     server.close()
     assert not file.exists()
 

@@ -14,7 +14,7 @@ from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.trainers.run.loop import train
 
-SHORT = {
+SHORT: dict[str, Any] = {
     "warm_start": None,
     "credit": "gae",
     "filter": "any",
@@ -47,7 +47,8 @@ def test_each_part_has_its_share_of_an_updates_tokens(letters: dict[str, Any], t
     """One forward pass for the signals, one with gradient, and one of a teacher, which says its likeliest tokens, too."""
     source, teacher = {"name": "demonstrations", "episodes": 2}, {"name": "told", "top": 4}
     loss = ["clip", {"name": "distill", "weight": 0.1}]
-    found = learned({**letters, **SHORT, "source": [source], "teacher": teacher, "loss": loss}, tmp_path)
+    rows = {**SHORT, "optimizer": {**SHORT["optimizer"], "share": "rows"}}
+    found = learned({**letters, **rows, "source": [source], "teacher": teacher, "loss": loss}, tmp_path)
     assert len(found) == 2
     for row, tokens in found:
         assert row["strategy_tokens"] == row["tokens"] == row["signal_forward_pass_tokens"] == tokens > 0
