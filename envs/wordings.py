@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from turnwise.tasks.core import Split
 
@@ -16,6 +17,34 @@ class Wordings(NamedTuple):
 
     def of(self, split: Split) -> tuple[str, ...]:
         return {Split.TRAIN: self.train, Split.DEV: self.dev, Split.TEST: self.test}[split]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: object, handler: Any) -> Any:
+        """How a data file writes them: as a list, or as a mapping of the three splits to lists."""
+        from pydantic_core import core_schema
+
+        lists = handler(dict[Split, tuple[str, ...]] | tuple[str, ...])
+        return core_schema.no_info_after_validator_function(_of_lists, lists)
+
+
+def _of_lists(found: dict[Split, tuple[str, ...]] | tuple[str, ...]) -> Wordings:
+    if isinstance(found, dict):
+        for split in Split:
+            if not found.get(split):
+                raise ValueError(f"there is no wording of {split}")
+        return Wordings(*(found[split] for split in Split))
+    return of_list(found)
+
+
+def of_list(said: Sequence[str]) -> Wordings:
+    """Wordings of a list: the last is of test, the last but one of dev, the others of train.
+
+    >>> of_list(["a", "b", "c", "d"])
+    Wordings(train=('a', 'b'), dev=('c',), test=('d',))
+    """
+    if len(said) < 3:
+        raise ValueError(f"{len(said)} wordings are too few for three splits")
+    return Wordings(tuple(said[:-2]), (said[-2],), (said[-1],))
 
 
 def ways(text: str) -> Wordings:
@@ -31,6 +60,4 @@ def ways(text: str) -> Wordings:
     if "||" in text:
         train, dev, test = (tuple(part.strip() for part in group.split("|")) for group in text.split("||"))
         return Wordings(train, dev, test)
-    *usual, dev, test = (part.strip() for part in text.split("|"))
-    assert usual, text
-    return Wordings(tuple(usual), (dev,), (test,))
+    return of_list([part.strip() for part in text.split("|")])

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
+from turnwise.data_file import data_file
 from turnwise.envs.check.walks import walk
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.shop.actions import clickables, do_click, do_search
-from turnwise.envs.shop.asking.core import AskSituation
+from turnwise.envs.shop.asking.core import AskSituation, asking_words
 from turnwise.envs.shop.asking.requests import (
     ASKS,
-    OPENINGS,
     Demand,
     fitting_variant,
     write_request,
@@ -19,16 +19,20 @@ from turnwise.envs.shop.asking.requests import (
 from turnwise.envs.shop.catalogue import catalogue
 from turnwise.envs.shop.conditions import Condition
 from turnwise.envs.shop.goods.catalogues import GoodsSpec
-from turnwise.envs.shop.goods.core import IMPOSSIBLE
-from turnwise.envs.shop.goods.dimensions import DIMENSIONS, OTHER_UNITS, amount
-from turnwise.envs.shop.goods.features import FEATURES
-from turnwise.envs.shop.goods.kinds import GOODS
-from turnwise.envs.shop.goods.names import COLOURS, NAMES
-from turnwise.envs.shop.goods.opinions import OPINIONS
-from turnwise.envs.shop.goods.texts import _IDLE
+from turnwise.envs.shop.goods.tables import (
+    dimensions,
+    features,
+    impossible,
+    kinds_of_goods,
+    names,
+    opinions,
+    review_words,
+)
+from turnwise.envs.shop.goods.units import OTHER_UNITS, amount
 from turnwise.envs.shop.reward import ShopGoal, first_colour, score, similar
 from turnwise.envs.shop.state import ShopState, every_choice
 from turnwise.envs.shop.tasks import world_of
+from turnwise.envs.wordings import Wordings
 from turnwise.tasks.core import Split, derive_rng
 
 NATURAL = ("shop/standard", "shop/hard")
@@ -44,14 +48,14 @@ def tasks(suite, split, n):
 
 
 def wordings():
-    yield OPENINGS
+    yield asking_words().openings
     yield from (ask.frames for ask in ASKS)
-    for dimension in DIMENSIONS.values():
+    for dimension in dimensions().values():
         yield from (dimension.at_most, dimension.at_least)
-    for feature in FEATURES.values():
+    for feature in features().values():
         yield from (each for each in (feature.wants, feature.shuns) if each is not None)
-    yield from (opinion.wants for opinion in OPINIONS.values())
-    yield from (need.said for goods in GOODS for need in goods.needs)
+    yield from (opinion.wants for opinion in opinions().values())
+    yield from (need.said for goods in kinds_of_goods() for need in goods.needs)
 
 
 # --- kinds -----------------------------------------------------------------------------------------
@@ -60,6 +64,9 @@ def wordings():
 def test_there_are_many_kinds_of_asking_and_each_has_wordings_for_every_split():
     assert len({ask.name for ask in ASKS}) == len(ASKS) >= 60
     assert len({ask.frames for ask in ASKS}) >= 60
+    assert {*data_file("turnwise.envs.shop.asking", "frames", dict[str, Wordings])} == {
+        ask.name for ask in ASKS
+    }
     assert all(len(words.train) >= 2 and words.dev and words.test for words in wordings())
 
 
@@ -68,24 +75,26 @@ def test_no_two_splits_share_a_wording_or_a_name(one, other):
     said = {split: {text for words in wordings() for text in words.of(split)} for split in Split}
     assert not said[one] & said[other]
     for field in ("brands", "lines"):
-        assert not {*getattr(NAMES[one], field)} & {*getattr(NAMES[other], field)}
+        assert not {*getattr(names().splits[one], field)} & {*getattr(names().splits[other], field)}
 
 
 def test_kinds_name_only_what_there_is_and_stand_apart_in_titles():
-    nouns = [goods.noun for goods in GOODS]
+    nouns = [goods.noun for goods in kinds_of_goods()]
     assert len(set(nouns)) == len(nouns) >= 36
-    for goods in GOODS:
-        assert {*goods.features} <= {*FEATURES}, goods.noun
-        assert {*goods.opinions} <= {*OPINIONS}, goods.noun
-        assert all(quantity.dimension in DIMENSIONS for quantity in goods.quantities)
+    for goods in kinds_of_goods():
+        assert {*goods.features} <= {*features()}, goods.noun
+        assert {*goods.opinions} <= {*opinions()}, goods.noun
+        assert all(quantity.dimension in dimensions() for quantity in goods.quantities)
         assert all(list(q.ladder) == sorted(set(q.ladder)) for q in goods.quantities), goods.noun
         facts = {q.name for q in goods.quantities} | {"features", "material"}
         assert all(condition.fact in facts for need in goods.needs for condition in need.conditions)
-    assert not [pair for pair in itertools.combinations(COLOURS, 2) if similar(*map(first_colour, pair))]
+    assert not [
+        pair for pair in itertools.combinations(names().colours, 2) if similar(*map(first_colour, pair))
+    ]
 
 
 def test_what_is_said_of_a_quantity_is_a_noun_and_comparisons_say_of_what():
-    spoken = {quantity.spoken for goods in GOODS for quantity in goods.quantities}
+    spoken = {quantity.spoken for goods in kinds_of_goods() for quantity in goods.quantities}
     verbs = ("keeps", "sleeps", "holds")
     assert not [name for name in spoken if name.startswith(verbs)]
     by_name = {ask.name: ask for ask in ASKS}
@@ -99,7 +108,7 @@ def test_what_is_said_of_a_quantity_is_a_noun_and_comparisons_say_of_what():
         )
         part = by_name["more than another"].make(situation)
         quantities = {quantity.name: quantity for quantity in meant.article.goods.quantities}
-        if part and DIMENSIONS[quantities[part.about].dimension].named:
+        if part and dimensions()[quantities[part.about].dimension].named:
             assert part.slots["more"].endswith(f" in {quantities[part.about].spoken}")
             told.add(part.about)
     assert {"slots", "torque", "keeps hot for"} & told
@@ -112,9 +121,9 @@ def test_other_units_are_none_of_the_metric_system():
 
 def test_nothing_says_the_opposite_of_what_it_asks():
     """A thing without rechargeable cells may hang on a cable; a sentence that says nothing complains of nothing."""
-    shuns = FEATURES["rechargeable"].shuns
+    shuns = features()["rechargeable"].shuns
     assert not [text for split in Split for text in shuns.of(split) if "cable" in text or "cells" in text]
-    assert not [text for text in _IDLE if "damage" in text or "cheaper" in text]
+    assert not [text for text in review_words().idle if "damage" in text or "cheaper" in text]
 
 
 # --- products --------------------------------------------------------------------------------------
@@ -122,7 +131,7 @@ def test_nothing_says_the_opposite_of_what_it_asks():
 
 def test_incompatible_attributes_never_meet(shop):
     for article in shop.details.articles:
-        assert not article.facts["features"] & IMPOSSIBLE.get(article.facts["material"], frozenset())
+        assert not article.facts["features"] & impossible().get(article.facts["material"], frozenset())
 
 
 def test_titles_differ_and_tell_little(shop):
@@ -144,12 +153,12 @@ def test_pages_tell_every_fact_and_the_prose_tells_no_opinion(shop):
         assert (table["Brand"], table["Material"]) == (article.brand, article.facts["material"])
         assert {"Warranty", "Returns", "Delivery", "Country of origin"} <= {*table}
         for name in article.goods.features:
-            assert (FEATURES[name].bullet in product.bullets) == (name in article.facts["features"])
+            assert (features()[name].bullet in product.bullets) == (name in article.facts["features"])
         written = " ".join(product.reviews)
         for name in article.goods.opinions:
-            heard = any(said in written for said in OPINIONS[name].said)
+            heard = any(said in written for said in opinions()[name].said)
             assert heard == (name in article.facts["opinions"]), (name, written)
-        assert not any(said in product.description for each in OPINIONS.values() for said in each.said)
+        assert not any(said in product.description for each in opinions().values() for said in each.said)
         assert len(product.reviews) >= 1
 
 
@@ -158,7 +167,7 @@ def test_the_same_seed_makes_the_same_goods_and_texts():
     one, two = spec.build(), GoodsSpec.from_json(json.loads(json.dumps(spec.to_json()))).build()
     assert [str(one.product(i)) for i in range(240)] == [str(two.product(i)) for i in range(240)]
     brands = {one.product(i).facts["brand"] for i in range(240)}
-    assert brands <= {*NAMES[Split.TEST].brands}
+    assert brands <= {*names().splits[Split.TEST].brands}
 
 
 def test_variants_have_prices_of_their_own_and_sold_out_ones_cannot_be_chosen(shop):
@@ -174,8 +183,8 @@ def test_variants_have_prices_of_their_own_and_sold_out_ones_cannot_be_chosen(sh
 
 def test_option_values_can_be_clicked_and_are_not_alike_to_the_score(shop):
     """A click is read in lower case, and the score matches values fuzzily."""
-    for goods in GOODS:
-        values = (*goods.sizes, *(COLOURS if goods.coloured else ()))
+    for goods in kinds_of_goods():
+        values = (*goods.sizes, *(names().colours if goods.coloured else ()))
         assert all(value == value.lower() for value in values)
         assert not [pair for pair in itertools.combinations(values, 2) if similar(*map(first_colour, pair))]
 

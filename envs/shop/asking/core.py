@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
+from turnwise.data_file import data_file
 from turnwise.envs.shop.conditions import Condition, Fact
 from turnwise.envs.shop.goods.core import Goods, Quantity
 from turnwise.envs.shop.goods.draw import Listed
 from turnwise.envs.shop.reward import NO_CAP
-from turnwise.envs.wordings import Wordings, ways
+from turnwise.envs.wordings import Wordings
 from turnwise.tasks.core import Split
 
 
@@ -67,20 +69,41 @@ Maker: TypeAlias = Callable[[AskSituation], AskedPart | None]
 
 
 class AskKind(NamedTuple):
-    """A kind of asking. ``frames`` are sentences with places for the part's slots.
+    """A kind of asking.
 
     ``extreme`` is set where it asks for the most or least of something among all that fulfil the rest.
     """
 
     name: str
     make: Maker
-    frames: Wordings
     extreme: bool = False
 
+    @property
+    def frames(self) -> Wordings:
+        """Sentences with places for the part's slots (frames.yaml)."""
+        return _frames()[self.name]
 
-def ask(name: str, make: Maker, frames: str, *, extreme: bool = False) -> AskKind:
-    """A kind of asking, with its frames as one text; see ``ways``."""
-    return AskKind(name, make, ways(frames), extreme)
+
+@functools.cache
+def _frames() -> Mapping[str, Wordings]:
+    return data_file("turnwise.envs.shop.asking", "frames", dict[str, Wordings])
+
+
+class AskingWords(NamedTuple):
+    """Words of requests: how they begin, and what some kinds of asking choose from."""
+
+    openings: Wordings
+    receivers: tuple[str, ...]  # of presents
+    schemes: Mapping[str, tuple[str, ...]]  # what has several colours → these
+    metals: frozenset[str]
+    plastics: frozenset[str]
+    breakable: frozenset[str]
+
+
+@functools.cache
+def asking_words() -> AskingWords:
+    """The words of requests (words.yaml)."""
+    return data_file("turnwise.envs.shop.asking", "words", AskingWords)
 
 
 def dollars(value: float) -> str:

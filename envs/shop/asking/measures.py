@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 
-from turnwise.envs.shop.asking.core import AskedPart, AskKind, AskSituation, ask
+from turnwise.envs.shop.asking.core import AskedPart, AskKind, AskSituation
 from turnwise.envs.shop.conditions import Condition
 from turnwise.envs.shop.goods.core import Dimension, Quantity
-from turnwise.envs.shop.goods.dimensions import DIMENSIONS, OTHER_UNITS, amount, number
 from turnwise.envs.shop.goods.draw import Listed
+from turnwise.envs.shop.goods.tables import dimensions
+from turnwise.envs.shop.goods.units import OTHER_UNITS, amount, number
 
 
 def _dimension(quantity: Quantity) -> Dimension:
-    return DIMENSIONS[quantity.dimension]
+    return dimensions()[quantity.dimension]
 
 
 def _near(s: AskSituation, quantity: Quantity, *, upwards: bool) -> float:
@@ -184,19 +185,18 @@ def _highest(s: AskSituation) -> AskedPart:
     )
 
 
-_CLAUSE = "It should be one that {clause}. | I need one that {clause}. | Find one that {clause}. | What I am after is one that {clause}."
 MEASURES: tuple[AskKind, ...] = (
-    ask("at most", _most, _CLAUSE),
-    ask("at least", _least, _CLAUSE),
-    ask("at most in another unit", _converted_most, "Where I come from we measure otherwise: one that {clause}. | I only know our old units: it should be one that {clause}. | In my units: one that {clause}. | My tape and scales are from overseas; by them I need one that {clause}."),
-    ask("at least in another unit", _converted_least, "Converted for me, please: one that {clause}. | I do not think in metric, so: one that {clause}. | Said in American, one that {clause}. | Metric means nothing to me, so look for one that {clause}."),
-    ask("between", _between, "Its {name} should lie between {low} and {high}. | For the {name}, something from {low} to {high}. | {low} to {high} would be right for the {name}. | As to {name}: not under {low}, not over {high}."),
-    ask("exactly", _exactly, "Its {name} must be {value}, no more and no less. | Exactly {value} for the {name}. | {name}: {value} on the dot. | When it comes to {name}, nothing except {value} goes."),
-    ask("two together", _together, "We take two, and both together must not weigh more than {total}. | A pair of them has to stay within {total} on the scales. | I carry two of these, {total} in all at most. | On the parcel scales a couple of them may show {total} and not a bit beyond."),
-    ask("less than another", _less, "It must be {less} than the {other}. | I know the {other}; I want something {less}. | The {other} is not quite it: make it {less}. | Take the {other} as the mark and go {less}."),
-    ask("more than another", _more, "It must be {more} than the {other}. | Something {more} than the {other}. | Next to the {other} it should be {more}. | Compared with the {other} I want it {more}."),
-    ask("as much as another", _same, "The same {name} as the {other}. | Its {name} should equal that of the {other}. | In {name} it has to match the {other}. | It replaces my {other}, so keep the {name} unchanged."),
-    ask("twice another", _double, "At least twice the {name} of the {other}. | Double the {name} of the {other}, or more. | The {other} has not half the {name} that I need. | Take the {name} of the {other}, times two: that is my minimum."),
-    ask("the least", _lowest, "Of those that fit, the {least} one, by its {name}. | By {name}, I want the {least} that qualifies. | Let the {name} decide: {least} wins. | With the rest settled, pick the {least} in terms of {name}.", extreme=True),
-    ask("the most", _highest, "Of those that fit, the {most} one, by its {name}. | Going by {name}, the {most} of them. | The {name} settles it: the {most}. | Once all that holds, hand me the {most} as regards {name}.", extreme=True),
-)  # fmt: skip
+    AskKind("at most", _most),
+    AskKind("at least", _least),
+    AskKind("at most in another unit", _converted_most),
+    AskKind("at least in another unit", _converted_least),
+    AskKind("between", _between),
+    AskKind("exactly", _exactly),
+    AskKind("two together", _together),
+    AskKind("less than another", _less),
+    AskKind("more than another", _more),
+    AskKind("as much as another", _same),
+    AskKind("twice another", _double),
+    AskKind("the least", _lowest, extreme=True),
+    AskKind("the most", _highest, extreme=True),
+)

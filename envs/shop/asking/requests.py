@@ -7,30 +7,18 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-from turnwise.envs.shop.asking.core import AskedPart, AskKind, AskSituation
+from turnwise.envs.shop.asking.core import AskedPart, AskKind, AskSituation, asking_words
 from turnwise.envs.shop.asking.matter import MATTER
 from turnwise.envs.shop.asking.measures import MEASURES
 from turnwise.envs.shop.asking.money import MONEY
 from turnwise.envs.shop.conditions import Condition
 from turnwise.envs.shop.goods.draw import Article, Listed
 from turnwise.envs.shop.reward import NO_CAP
-from turnwise.envs.wordings import Wordings
 from turnwise.tasks.core import Split
 
 ASKS: tuple[AskKind, ...] = (*MONEY, *MEASURES, *MATTER)
 """All kinds of asking."""
 
-OPENINGS = Wordings(
-    (
-        "I am looking for {thing}.", "Hello! I need {thing}.", "We are in search of {thing}.", "I need to buy {thing}.",
-        "My old one is gone, so I want {thing}.", "It is time for {thing}.", "My wife has asked me for {thing}.",
-    ),
-    ("Please get me {thing}.", "There is {thing} on my list.", "For our new flat I need {thing}."),
-    (
-        "Help me choose {thing}, would you?", "Today's job: order {thing}.", "What the household lacks is {thing}.",
-        "My uncle asks whether you have {thing}.",
-    ),
-)  # fmt: skip
 _VARIANT = ("color", "size", "price")
 _RIVALS = (
     3,
@@ -202,7 +190,7 @@ def _extreme(
 
 def _text(rng: Random, split: Split, noun: str, said: Sequence[tuple[AskKind, AskedPart]]) -> str:
     thing = f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-    opening = rng.choice(OPENINGS.of(split)).format(thing=thing)
+    opening = rng.choice(asking_words().openings.of(split)).format(thing=thing)
     plain = [(ask, part) for ask, part in said if not ask.extreme]
     told = [*rng.sample(plain, len(plain)), *((ask, part) for ask, part in said if ask.extreme)]
     sentences = [rng.choice(ask.frames.of(split)).format(**part.slots) for ask, part in told]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from turnwise.envs.shop.conditions import Condition
 from turnwise.envs.wordings import Wordings
+from turnwise.tasks.core import Split
 
 
 class Dimension(NamedTuple):
@@ -44,7 +45,6 @@ class Quantity(NamedTuple):
 class Feature(NamedTuple):
     """Something that a product has or lacks."""
 
-    label: str  # in the table and in titles
     bullet: str
     wants: Wordings
     shuns: Wordings | None = None  # where somebody may not want it
@@ -82,27 +82,30 @@ class Goods(NamedTuple):
     coloured: bool = True
 
 
+class SplitNames(NamedTuple):
+    """What things are called in the catalogues of one split: no brand or line stands in two."""
+
+    brands: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+class GoodsNames(NamedTuple):
+    """What goods are called and come in."""
+
+    splits: Mapping[Split, SplitNames]
+    models: Mapping[str, float]  # what a member of a line is called → how much bigger it is, of 0 to 1
+    origins: tuple[str, ...]
+    colours: tuple[str, ...]  # no two of them are alike to the score
+
+
+class ReviewWords(NamedTuple):
+    """Who writes reviews, sentences that say nothing, and what praise and complaints end in."""
+
+    people: tuple[str, ...]
+    idle: tuple[str, ...]
+    glad: tuple[str, ...]
+    sorry: tuple[str, ...]
+
+
 ANIMAL = ("leather", "suede", "wool", "silk", "down")
 """Materials that are made of animals."""
-
-IMPOSSIBLE: Mapping[str, frozenset[str]] = {
-    "leather": frozenset({"machine washable", "waterproof", "dishwasher safe"}),
-    "suede": frozenset({"machine washable", "waterproof"}),
-    "silk": frozenset({"machine washable", "waterproof", "tumble dry"}),
-    "wool": frozenset({"waterproof", "tumble dry"}),
-    "down": frozenset({"hypoallergenic"}),
-    "cast iron": frozenset({"dishwasher safe", "foldable"}),
-    "carbon steel": frozenset({"dishwasher safe"}),
-    "wood": frozenset({"dishwasher safe", "frost proof"}),
-    "bamboo": frozenset({"dishwasher safe", "frost proof"}),
-    "terracotta": frozenset({"frost proof"}),
-    "glass": frozenset({"unbreakable"}),
-    "porcelain": frozenset({"unbreakable"}),
-    "stoneware": frozenset({"unbreakable"}),
-    "steel": frozenset({"microwave safe"}),
-    "stainless steel": frozenset({"microwave safe"}),
-    "aluminium": frozenset({"expandable"}),
-    "polycarbonate": frozenset({"expandable"}),
-    "enamel": frozenset({"microwave safe"}),
-}
-"""Material → features that no product of it has."""

@@ -10,11 +10,8 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.shop.conditions import Fact
-from turnwise.envs.shop.goods.core import IMPOSSIBLE, Goods, Quantity
-from turnwise.envs.shop.goods.features import FEATURES
-from turnwise.envs.shop.goods.kinds import GOODS
-from turnwise.envs.shop.goods.names import COLOURS, MODELS, NAMES, ORIGINS
-from turnwise.envs.shop.goods.opinions import OPINIONS
+from turnwise.envs.shop.goods.core import Goods, Quantity
+from turnwise.envs.shop.goods.tables import features, impossible, kinds_of_goods, names, opinions
 from turnwise.tasks.core import Split
 
 _WARRANTIES = (1.0, 2.0, 3.0, 5.0, 10.0)
@@ -63,7 +60,8 @@ class Listed(NamedTuple):
 def draw_articles(rng: Random, split: Split, products: int) -> list[Article]:
     """The products of a catalogue: as many of each kind, in an order that tells nothing."""
     articles: list[Article] = []
-    kinds = rng.sample(GOODS, len(GOODS))
+    sold = kinds_of_goods()
+    kinds = rng.sample(sold, len(sold))
     for place, goods in enumerate(kinds):
         articles += _draw_kind(rng, split, goods, len(range(place, products, len(kinds))))
     rng.shuffle(articles)
@@ -71,18 +69,18 @@ def draw_articles(rng: Random, split: Split, products: int) -> list[Article]:
 
 
 def _draw_kind(rng: Random, split: Split, goods: Goods, products: int) -> list[Article]:
-    names = NAMES[split]
-    pairs = [(brand, line) for brand in names.brands for line in names.lines]
+    words, called = names(), names().splits[split]
+    pairs = [(brand, line) for brand in called.brands for line in called.lines]
     articles: list[Article] = []
     for brand, line in rng.sample(pairs, min(len(pairs), products)):
-        size, material, origin = rng.random(), rng.choice(tuple(goods.materials)), rng.choice(ORIGINS)
-        possible = [name for name in goods.features if name not in IMPOSSIBLE.get(material, frozenset())]
+        size, material, origin = rng.random(), rng.choice(tuple(goods.materials)), rng.choice(words.origins)
+        possible = [name for name in goods.features if name not in impossible().get(material, ())]
         common = {name for name in possible if rng.random() < 0.45}
-        for model in rng.sample(tuple(MODELS), rng.choice((1, 2, 2, 3))):
-            scale = min(1.0, max(0.0, size + MODELS[model]))
-            features = frozenset(name for name in possible if (name in common) != (rng.random() < 0.2))
+        for model in rng.sample(tuple(words.models), rng.choice((1, 2, 2, 3))):
+            scale = min(1.0, max(0.0, size + words.models[model]))
+            has = frozenset(name for name in possible if (name in common) != (rng.random() < 0.2))
             facts: dict[str, Fact] = {
-                "brand": brand, "material": material, "origin": origin, "features": features,
+                "brand": brand, "material": material, "origin": origin, "features": has,
                 **{quantity.name: _draw_quantity(rng, quantity, scale) for quantity in goods.quantities},
             }  # fmt: skip
             articles.append(_complete(rng, goods, line, model, facts))
@@ -106,7 +104,7 @@ def _complete(rng: Random, goods: Goods, line: str, model: str, facts: dict[str,
     facts["delivery"] = float(rng.choice((1, 2, 2, 3, 4, 5, 7, 9, 12)))
     facts["warranty"] = rng.choice(_WARRANTIES)
     facts["returns"] = rng.choice(_RETURNS)
-    colours = tuple(rng.sample(COLOURS, rng.choice((2, 3, 4, 5)))) if goods.coloured else ()
+    colours = tuple(rng.sample(names().colours, rng.choice((2, 3, 4, 5)))) if goods.coloured else ()
     options = {name: values for name, values in (("color", colours), ("size", goods.sizes)) if values}
     surcharges = {value: 100 * rng.randint(2, 9) for value in colours[1:] if rng.random() < 0.25}
     surcharges |= {value: 100 * rng.randint(2, 6) for value in goods.sizes[3:] if rng.random() < 0.5}
@@ -124,7 +122,7 @@ def _draw_opinions(rng: Random, goods: Goods, quality: float) -> frozenset[str]:
     """What reviews say: good products are praised more often, and no two opinions contradict each other."""
     heard: set[str] = set()
     for name in goods.opinions:
-        chance = 0.2 + 0.45 * (quality if OPINIONS[name].good else 1 - quality)
+        chance = 0.2 + 0.45 * (quality if opinions()[name].good else 1 - quality)
         if rng.random() < chance and _OPPOSITES.get(name) not in heard:
             heard.add(name)
     return frozenset(heard)
@@ -134,6 +132,6 @@ def _price(rng: Random, goods: Goods, facts: dict[str, Fact], quality: float) ->
     dollars = goods.dollars + goods.materials[str(facts["material"])]
     for quantity in goods.quantities:
         dollars += quantity.dollars * quantity.ladder.index(float(facts[quantity.name]))  # pyright: ignore[reportArgumentType]
-    dollars += sum(FEATURES[name].dollars for name in sorted(facts["features"]))  # pyright: ignore[reportArgumentType]
+    dollars += sum(features()[name].dollars for name in sorted(facts["features"]))  # pyright: ignore[reportArgumentType]
     dollars = max(dollars, 0.3 * goods.dollars) * rng.uniform(0.72, 1.1) * (0.85 + 0.35 * quality)
     return int(dollars) * 100 + rng.choice((0, 49, 95, 99, 90))

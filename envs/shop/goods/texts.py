@@ -6,38 +6,9 @@ import zlib
 from collections.abc import Sequence
 from random import Random
 
-from turnwise.envs.shop.goods.dimensions import amount
 from turnwise.envs.shop.goods.draw import Article
-from turnwise.envs.shop.goods.features import FEATURES
-from turnwise.envs.shop.goods.opinions import OPINIONS
-
-_PEOPLE = (
-    "Ana",
-    "Ben",
-    "Chloe",
-    "Dev",
-    "Elif",
-    "Finn",
-    "Grace",
-    "Hugo",
-    "Iris",
-    "Jonas",
-    "Kim",
-    "Lena",
-    "Mo",
-    "Nia",
-)
-_IDLE = (
-    "Arrived on time, well packed.", "Does what it should.", "Bought it after my old one gave up.",
-    "Ordered it for the weekend.", "My second one.", "I compared for a week before I chose it.", "As described.",
-    "The parcel came on the day that they named.", "A colleague told me about it.", "I do not review much, but here I am.",
-    "Had a question and the shop answered within a day.", "I paid with a voucher.", "We use it nearly every day.",
-    "Took me a while to decide.", "Looks nicer than the one I had.", "My neighbour has the same.", "Simple, and that is good.",
-)  # fmt: skip
-_MOODS = {
-    True: ("Five stars.", "Would buy again.", "Glad I have it."),
-    False: ("Sadly.", "A pity.", "I expected better."),
-}
+from turnwise.envs.shop.goods.tables import features, opinions, review_words
+from turnwise.envs.shop.goods.units import amount
 
 
 def title(article: Article) -> str:
@@ -50,8 +21,8 @@ def title(article: Article) -> str:
     noun, material = goods.noun.capitalize(), str(facts["material"])
     first = goods.quantities[voice % len(goods.quantities)]
     size = amount(float(facts[first.name]), first.unit)  # pyright: ignore[reportArgumentType]
-    features = sorted(facts["features"])  # pyright: ignore[reportArgumentType]
-    told = features[voice % len(features)] if features else f"made in {facts['origin']}"
+    has = sorted(facts["features"])  # pyright: ignore[reportArgumentType]
+    told = has[voice % len(has)] if has else f"made in {facts['origin']}"
     match voice:
         case 0:
             return f"{article.brand} {article.name} {noun}, {material}, {size}"
@@ -94,7 +65,7 @@ def bullets(article: Article) -> tuple[str, ...]:
     """The features that a product has, one sentence each."""
     has = article.facts["features"]
     assert isinstance(has, frozenset)
-    return tuple(FEATURES[name].bullet for name in article.goods.features if name in has) or (
+    return tuple(features()[name].bullet for name in article.goods.features if name in has) or (
         "Simple and plain.",
     )
 
@@ -123,20 +94,22 @@ def reviews(article: Article, rng: Random) -> tuple[str, ...]:
     """What people write: each opinion at least once, a sentence that says nothing now and then."""
     heard = article.facts["opinions"]
     assert isinstance(heard, frozenset)
-    idle = iter(rng.sample(_IDLE, len(_IDLE)))
+    words = review_words()
+    idle = iter(rng.sample(words.idle, len(words.idle)))
     written = [_review(rng, name, next(idle, "")) for name in sorted(heard)]
-    written += [f"{rng.choice(_PEOPLE)}: {next(idle, _IDLE[0])}" for _ in range(rng.randint(1, 2))]
+    written += [f"{rng.choice(words.people)}: {next(idle, words.idle[0])}" for _ in range(rng.randint(1, 2))]
     return _shuffled(rng, written)
 
 
 def _review(rng: Random, opinion: str, idle: str) -> str:
-    told = OPINIONS[opinion]
+    told = opinions()[opinion]
+    words = review_words()
     parts = [rng.choice(told.said)]
     if rng.random() < 0.4:
         parts.insert(0, idle)
     if rng.random() < 0.4:
-        parts.append(rng.choice(_MOODS[told.good]))
-    return f"{rng.choice(_PEOPLE)}: {' '.join(parts)}"
+        parts.append(rng.choice(words.glad if told.good else words.sorry))
+    return f"{rng.choice(words.people)}: {' '.join(parts)}"
 
 
 def _shuffled(rng: Random, texts: Sequence[str]) -> tuple[str, ...]:
