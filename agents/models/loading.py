@@ -88,7 +88,7 @@ def take_over(model: Any, tensors: Mapping[str, Any]) -> list[str]:
     """
     wrong = list[str]()
     if tensors.keys() - model.state_dict().keys():
-        with _hushed():
+        with hushed():
             converted, told = type(model).from_pretrained(
                 None,
                 config=model.config,
@@ -106,7 +106,7 @@ def take_over(model: Any, tensors: Mapping[str, Any]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _hushed() -> Iterator[None]:
+def hushed() -> Iterator[None]:
     """Within it transformers draws no bar and reports nothing: whoever loads says what is wrong."""
     from transformers.utils import logging as told
 
@@ -150,15 +150,13 @@ def unreadable(model: str | Path, error: Exception) -> TurnwiseError:
 
 def not_a_model(path: Path) -> TurnwiseError:
     """The error for a path that is there and holds no model, by what it holds."""
-    quantised = [path] if path.suffix == ".gguf" else sorted(path.glob("*.gguf")) if path.is_dir() else []
+    quantised = sorted(path.glob("*.gguf")) if path.is_dir() else []
     if (path / ADAPTER).is_file():
         return TurnwiseError(f"{path} holds an adapter and no model.", _merge(path))
     if quantised:
         return TurnwiseError(
-            f"{path} holds no model that can be trained or sampled here: {quantised[0].name} is GGUF, which is quantised for "
-            "llama.cpp.",
-            "Give the folder or id that it was made from, in safetensors; or serve it with llama.cpp, and evaluate it as "
-            "openai:MODEL@URL.",
+            f"{path} holds {len(quantised)} GGUF files, each of which may be a model: {', '.join(one.name for one in quantised[:4])}.",
+            "Give one of them.",
         )
     inside = sorted(str(found.parent) for found in path.glob("**/config.json"))[:3]
     remedy = f"Inside it: {', '.join(inside)}." if inside else "A model's folder has a config.json."

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.agents.core import Policy
 from turnwise.agents.engines.registry import open_engine
-from turnwise.agents.models.loading import not_a_model
+from turnwise.agents.models.finding import find_model
 from turnwise.agents.policies.options import PolicyOptions, options_of
 from turnwise.agents.tokens.template import check_tools_format
 from turnwise.envs.baselines import SCRIPTS
@@ -25,7 +24,6 @@ from turnwise.registry import Component, components, likely_component, not_found
 if TYPE_CHECKING:
     from turnwise.agents.policies.model import ModelPolicy
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _LONGEST_CONTEXT = 8192
 _MEBIBYTE = 1 << 20
 
@@ -184,25 +182,6 @@ def _names_own(spec: str) -> bool:
         return importlib.util.find_spec(where) is not None
     except (ImportError, ValueError):
         return False
-
-
-def find_model(name: str) -> str:
-    """The folder of a model (of a run: its best on dev), or its Hugging Face id.
-
-    Raises:
-        TurnwiseError: it is a path at which there is no model.
-    """
-    path = Path(name).expanduser()
-    for folder in (path, path / "best" / "model"):
-        if (folder / "config.json").is_file():
-            return str(folder)
-    if path.exists():
-        raise not_a_model(path)
-    if not _HUB_ID.fullmatch(name) or ("/" in name and path.parent.is_dir()):
-        raise TurnwiseError(
-            f"There is no model folder {name}.", "Give a folder with a config.json, or a Hugging Face id."
-        )
-    return name
 
 
 def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> ModelPolicy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import shutil
@@ -39,8 +38,9 @@ def examine() -> list[Finding]:
     machine = [look() for look in LOOKS]
     extras = [_extra(name, extra) for name, extra in EXTRAS.items()]
     engines = [_engine(entry) for entry in components("engine")]
+    models = [_model(entry) for entry in components("model")]
     sandboxes = [_sandbox(entry) for entry in components("sandbox") if entry.isolates]
-    return [*machine, *extras, *engines, _isolation(sandboxes), *sandboxes]
+    return [*machine, *extras, *engines, *models, _isolation(sandboxes), *sandboxes]
 
 
 def _python() -> Finding:
@@ -138,10 +138,19 @@ def _extra(name: str, extra: Extra) -> Finding:
 
 
 def _engine(entry: Component) -> Finding:
-    lacking = [name for name in entry.requires if importlib.util.find_spec(name) is None]
+    return _ready(entry, "engines")
+
+
+def _model(entry: Component) -> Finding:
+    return _ready(entry, "models")
+
+
+def _ready(entry: Component, group: str) -> Finding:
+    """Whether what a component needs is installed."""
+    lacking = entry.lacking
     detail = f"{entry.summary} (without {', '.join(lacking)})" if lacking else entry.summary
     remedy = how_to_get(lacking[0]) if lacking else ""
-    return Finding(entry.name, not lacking, detail, remedy, needed=False, group="engines")
+    return Finding(entry.name, not lacking, detail, remedy, needed=False, group=group)
 
 
 def _isolation(sandboxes: Sequence[Finding]) -> Finding:

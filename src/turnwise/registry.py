@@ -94,6 +94,11 @@ class Component:
         return package_of(self.module) or shown(self.file, 0).rpartition(":")[0]
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        """Of the modules that it requires, those that are not installed; nothing is imported."""
+        return tuple(name for name in self.requires if importlib.util.find_spec(name) is None)
+
+    @property
     def options(self) -> dict[str, Any]:
         """Option names with their defaults."""
         return {p.name: p.default for p in self._parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
@@ -194,7 +199,7 @@ def component(
         branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
         whole_groups: strategy, credit: a group that lost an episode to a failure means nothing.
         instruction: source: how the text must begin that the policy reads when it plays, ``sampling.instruction``.
-        requires: engine: modules that must be installed.
+        requires: engine, model: modules that must be installed.
         form: policy: how its spec is written, such as ``openai:MODEL@URL``; NAME alone takes nothing.
         files: policy: from the part after the colon to the files that decide how it plays.
         costless: policy: making one costs nothing, so that a spec is checked by doing so.

@@ -11,10 +11,11 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from turnwise.agents.models.finding import find_model
 from turnwise.agents.models.loading import load_config, load_tokenizer, longest_sequence
 from turnwise.agents.models.vocabulary import check_rows, end_ids
 from turnwise.agents.policies.model import ChatFormat, make_renderer, read_chat_format, write_chat_format
-from turnwise.agents.policies.registry import find_model, make_policy
+from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import NotFoundError, TurnwiseError
@@ -218,11 +219,6 @@ def test_what_is_no_model_is_named_with_the_way_to_one(tmp_path: Path) -> None:
         TurnwiseError, match=r"an adapter and no model(.|\n)*OWNER/BASE(.|\n)*merge_and_unload"
     ):
         find_model(str(tmp_path / "lora"))
-    (tmp_path / "quantised").mkdir()
-    (tmp_path / "quantised/m.gguf").write_bytes(b"GGUF")
-    for name in ("quantised", "quantised/m.gguf"):
-        with pytest.raises(TurnwiseError, match=r"GGUF(.|\n)*safetensors"):
-            find_model(str(tmp_path / name))
 
 
 def test_a_tokeniser_without_a_backend_is_named_with_the_way_to_one() -> None:

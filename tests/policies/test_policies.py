@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from turnwise.agents.core import Outcome
+from turnwise.agents.models.finding import find_model
 from turnwise.agents.policies.human import HumanPolicy
-from turnwise.agents.policies.registry import find_model, make_policy, policies, spec_form
+from turnwise.agents.policies.registry import make_policy, policies, spec_form
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.console import SafeConsole

@@ -84,7 +84,8 @@ class Model(Section):
     `model: Qwen/Qwen2.5-0.5B-Instruct`."""
 
     path: str | None = None
-    """This is the Hugging Face id of the model, or a folder that holds it."""
+    """This is the Hugging Face id of the model, a folder that holds it, a GGUF file (converted once) or a registered name
+    such as `smollm2` (`turnwise list model`)."""
     scratch: Scratch | None = None
     """A small model is made from nothing instead of loading one."""
     lora: Lora | None = None

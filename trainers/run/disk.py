@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from turnwise.durable import sync, write_whole
+from turnwise.durable import folder_whole, sync, write_whole
 from turnwise.errors import RunError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -69,21 +68,10 @@ def written_aside(final: Path) -> Iterator[Path]:
     Raises:
         RunError: the disk is full or cannot be written.
     """
-    folder = final.parent
-    aside = folder / f".writing-{final.name}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob(".writing-*"):  # by a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        aside.mkdir()
-        yield aside
-        for file in (*aside.rglob("*"), aside):
-            sync(file)
-        shutil.rmtree(final, ignore_errors=True)
-        os.rename(aside, final)
-        sync(folder)
+        with folder_whole(final) as aside:
+            yield aside
     except Exception as error:
-        shutil.rmtree(aside, ignore_errors=True)
         problem = _disk_problem(error)
         if problem is None:
             raise

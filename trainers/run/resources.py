@@ -6,8 +6,8 @@ import math
 import shutil
 from pathlib import Path
 
+from turnwise.agents.models.finding import find_model
 from turnwise.agents.models.hub import reach
-from turnwise.agents.policies.registry import find_model
 from turnwise.errors import RunError
 from turnwise.trainers.recipe.schema import Model, Scratch
 from turnwise.trainers.run.door import DiskOptions

@@ -51,8 +51,8 @@ def serve_engine(
         with_parent: End when the process that started this one ends.
     """
     from turnwise.agents.engines.served import check_servable, serve_registered
+    from turnwise.agents.models.finding import find_model
     from turnwise.agents.models.hub import reach
-    from turnwise.agents.policies.registry import find_model
     from turnwise.agents.remote.guard import read_token
     from turnwise.agents.remote.orphan import end_with_parent
     from turnwise.agents.remote.own_token import token_of

@@ -117,6 +117,11 @@ TEXTS: Mapping[str, PageText] = {
         "engine: {kind: mine}   # or --policy mine:PATH",
         "`device`, `context_length` and `max_sequences` are given by the run; its other keyword-only parameters are what `engine.options` may set. `requires` names modules that must be installed.",
     ),
+    "model": PageText(
+        "A function without parameters that returns where the model is: a Hugging Face folder, a GGUF file (converted once, into the cache) or a Hugging Face id.",
+        "model: mine   # or --policy vllm:mine, torch:mine",
+        "`requires` names modules that must be installed, by which `turnwise doctor` says whether it is ready. The name comes before a folder that is called the same, which is then written `./mine`.",
+    ),
     "policy": PageText(
         "A function from what stands after the colon of the spec, and `PolicyOptions`, to a `Policy`.",
         "turnwise eval shop/easy --policy mine",

@@ -1,0 +1,1 @@
+"""Models with a short name, one in a file: each gives the folder, the GGUF file or the id of its weights."""
