@@ -14,6 +14,9 @@ class ComponentKind(NamedTuple):
     tests: str
     states_bias: bool = False  # each component says what it does to the expected update
     states_slope: bool = False  # each component says its slope in log-probabilities on fresh samples
+    is_function: bool = (
+        False  # each component is called with what an update holds, so that a class cannot be one
+    )
 
 
 KINDS: Mapping[str, ComponentKind] = {
@@ -26,16 +29,19 @@ KINDS: Mapping[str, ComponentKind] = {
         "Plays the episodes of an update: apart, as trees, or with forks.",
         "turnwise.trainers.strategy",
         "turnwise.trainers.check.groups",
+        is_function=True,
     ),
     "guide": ComponentKind(
         "Plays groups again with help.",
         "turnwise.trainers.guide",
         "turnwise.trainers.check.guide",
+        is_function=True,
     ),
     "judge": ComponentKind(
         "Writes what someone else says of the turns into them.",
         "turnwise.trainers.judge",
         "turnwise.trainers.check.groups",
+        is_function=True,
     ),
     "source": ComponentKind(
         "Gives episodes beside those that are played.",
@@ -53,29 +59,36 @@ KINDS: Mapping[str, ComponentKind] = {
         "turnwise.trainers.check.signal",
     ),
     "reward": ComponentKind(
-        "Replaces the environment's rewards.", "turnwise.trainers.reward", "turnwise.trainers.check.groups"
+        "Replaces the environment's rewards.",
+        "turnwise.trainers.reward",
+        "turnwise.trainers.check.groups",
+        is_function=True,
     ),
     "credit": ComponentKind(
         "Turns rewards into an advantage for each turn.",
         "turnwise.trainers.credit",
         "turnwise.trainers.check.credit",
         True,
+        is_function=True,
     ),
     "filter": ComponentKind(
         "Weighs what was played by what it can teach.",
         "turnwise.trainers.filter",
         "turnwise.trainers.check.turns",
+        is_function=True,
     ),
     "shape": ComponentKind(
         "Changes the advantages of any credit rule.",
         "turnwise.trainers.shape",
         "turnwise.trainers.check.turns",
         True,
+        is_function=True,
     ),
     "correction": ComponentKind(
         "Weighs tokens for the gap between engine and trainer.",
         "turnwise.trainers.correction",
         "turnwise.trainers.check.tokens",
+        is_function=True,
     ),
     "loss": ComponentKind(
         "Gives each sampled token its loss, or a whole minibatch.",
@@ -88,6 +101,7 @@ KINDS: Mapping[str, ComponentKind] = {
         "turnwise.trainers.reduce",
         "turnwise.trainers.check.tokens",
         True,
+        is_function=True,
     ),
     "schedule": ComponentKind(
         "Makes a number of the recipe a function of the update or of a metric.",

@@ -112,10 +112,16 @@ class Component:
         """The function or class with its options fixed.
 
         Raises:
-            RecipeError: an option is unknown or of the wrong type.
+            RecipeError: an option is unknown or of the wrong type, or it is a class where a function belongs.
         """
         import pydantic
 
+        if inspect.isclass(self.target) and KINDS[self.kind].is_function:
+            raise RecipeError(
+                f"{self.kind} {self.name!r} ({_home(self)}) is a class, and a {self.kind} is a function that is called "
+                "with what an update holds.",
+                f"Write it as a function (docs/extending/{self.kind}.md).",
+            )
         known = self.options
         takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self._parameters)
         hints = get_type_hints(self._function)
@@ -183,8 +189,8 @@ def component(
         about: what it is, in a line; the docstring's first line unless given.
         paper: its arXiv id.
         bias: credit, reduce: ``unbiased``, ``biased: why`` or ``changes the objective: to what``.
-        needs: signal, reward, credit, shape, loss: the signals that a run must measure for it.
-        asks: reward, credit, shape: its options whose values are names of signals, needed too.
+        needs: signal, reward, credit, filter, shape, loss: the signals that a run must measure for it.
+        asks: reward, credit, filter, shape: its options whose values are names of signals, needed too.
         gives: strategy, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.

@@ -172,6 +172,23 @@ def test_rewards_that_do_not_differ(look: Any, monkeypatch: pytest.MonkeyPatch) 
         look()
 
 
+def test_a_reward_that_pays_failure_and_not_success(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from letters import Letters
+
+    from turnwise import EndReason
+
+    look()
+    played = Letters.transition
+
+    def turned_around(self: Any, state: Any, action: Any) -> Any:
+        step = played(self, state, action)
+        return step._replace(rewards={"outcome": float(step.end is EndReason.FAILED)})
+
+    monkeypatch.setattr(Letters, "transition", turned_around)
+    with pytest.raises(RecipeError, match=r"Failure pays better than success: in each of 4 .*\(1 against 0 "):
+        look()
+
+
 def test_an_environment_without_gold_is_not_condemned(
     letters: dict[str, Any], small_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ import torch
 
 from turnwise.errors import RecipeError
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.kit.toy_batches import turn_batch
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
@@ -36,7 +35,7 @@ def drops_equal_groups(part: Part) -> bool:
     >>> [drops_equal_groups(Part(name=name)) for name in ("informative", "ranked", "any")]
     [False, False, False]
     """
-    batch = turn_batch([[0], [0], [1], [1], [1], [0]], [0, 0, 1, 1, 2, 2])
+    batch = toy_turns(part.needs("filter"), drawn=[[0], [0], [1], [1], [1], [0]], group=[0, 0, 1, 1, 2, 2])
     weight_B = part.build("filter")(batch, torch.ones(6, 1, dtype=torch.float64))
     return bool((weight_B[4:] > 0).any()) and not bool((weight_B[:2] > 0).any() and (weight_B[2:4] > 0).any())
 

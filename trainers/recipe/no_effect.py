@@ -274,7 +274,7 @@ def drops_everything(part: Part) -> bool:
     """
     rng = derive_rng("filter")
     rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    batch = turn_batch(rewards, [0, 0, 0, 1, 1, 1])
+    batch = toy_turns(part.needs("filter"), drawn=rewards, group=[0, 0, 0, 1, 1, 1])
     return not bool((part.build("filter")(batch, batch.reward_BK) > 0).any())
 
 
@@ -284,7 +284,7 @@ def weighs(part: Part) -> bool:
     >>> weighs(Part.model_validate({"name": "ranked", "keep": "power"})), weighs(Part(name="ranked"))
     (True, False)
     """
-    batch = turn_batch([[0.1], [0.9], [0.4], [0.2]])
+    batch = toy_turns(part.needs("filter"), drawn=[[0.1], [0.9], [0.4], [0.2]], group=[0, 0, 0, 0])
     return not {float(weight) for weight in part.build("filter")(batch, batch.reward_BK)} <= {0.0, 1.0}
 
 
@@ -294,7 +294,8 @@ def drops_what_teaches_nothing(part: Part) -> bool:
     >>> drops_what_teaches_nothing(Part(name="informative")), drops_what_teaches_nothing(Part(name="any"))
     (True, False)
     """
-    batch, keep = turn_batch([[0, 1], [1], [1], [1]], [0, 0, 1, 1]), part.build("filter")
+    batch = toy_turns(part.needs("filter"), drawn=[[0, 1], [1], [1], [1]], group=[0, 0, 1, 1])
+    keep = part.build("filter")
     given = torch.tensor([[0.1, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
     return [bool(weight > 0) for weight in keep(batch, given)] == [True, True, False, False]
 
@@ -305,7 +306,7 @@ def gives_nothing_alone(part: Part) -> bool:
     >>> gives_nothing_alone(Part(name="rloo")), gives_nothing_alone(Part(name="gae"))
     (True, False)
     """
-    entry, batch = part.component("credit"), toy_turns(part.needs("credit"), alone=True)
+    entry, batch = part.component("credit"), toy_turns(part.needs("credit"), group=range(6))
     try:
         advantage_BK = on_turns(entry.build(part.options)(batch), batch)
     except (RecipeError, RuntimeError):  # it needs more than this batch has
@@ -407,18 +408,21 @@ def learns_nothing_alone(part: LossPart) -> bool:
 
 
 def toy_turns(
-    needs: Collection[str], *, alone: bool = False, drawn: Sequence[Sequence[float]] | None = None
+    needs: Collection[str],
+    *,
+    group: Sequence[int] = (0, 0, 0, 1, 1, 1),
+    drawn: Sequence[Sequence[float]] | None = None,
 ) -> TurnBatch:
-    """Six trajectories in two groups, or each in its own, with numbers for all these signals: to try out a rule.
+    """Trajectories in groups, with numbers for all these signals: to try out a rule or a filter.
 
-    Their rewards are ``drawn`` by chance unless given.
+    There are six whose rewards are drawn by chance, unless they are given (``drawn``).
     """
     rng = derive_rng("alone")
     rewards = drawn or [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
     measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in sorted(needs)}
     return turn_batch(
         rewards,
-        range(len(rewards)) if alone else [0, 0, 0, 1, 1, 1],
+        group,
         signals={name: x for name, x in measured.items() if not name.startswith("token_")},
         tokens=[[[k] for k in range(len(row))] for row in rewards],
         token_signals={name: x for name, x in measured.items() if name.startswith("token_")},

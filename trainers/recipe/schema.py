@@ -478,7 +478,7 @@ class Recipe(Section):
     @property
     def needs(self) -> frozenset[str]:
         """The signals that the parts ask for."""
-        parts = [(self.credit, "credit"), (self.reward, "reward")]
+        parts = [(self.credit, "credit"), (self.reward, "reward"), (self.filter, "filter")]
         parts += [(part, "shape") for part in self.shape]
         parts += [(part, "loss") for part in (*self.loss, *self.foreign_losses)]
         asked = {need for part, seam in parts for need in part.needs(seam)}

@@ -82,6 +82,7 @@ async def preflight(options: PreflightOptions, renderer: Renderer, context: int)
         *_too_long(options, [side for sides in lengths for side in sides], context),
         *_turn_limit(shown),
         *_nothing_to_learn(options, played),
+        *_failure_pays(options, played),
         *_nothing_credited(options, played),
     ]
     refuse(problems, "This run")
@@ -217,6 +218,22 @@ def _nothing_to_learn(
             f"of {len(groups)} tasks ({', '.join(f'{returns[0]:g}' for returns in paid)}).",
             f"Fix the environment's rewards (`turnwise check {groups[0][0].task.env}`), its options "
             f"(rollout.env_options), or the recipe's reward ({options.reward.name}).",
+        )
+
+
+def _failure_pays(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+    """Where every failure earned more than any success, in each task that has both, a policy learns to fail."""
+    sides = [
+        tuple([e.trajectory.total_reward for e in group if e.success is solved] for solved in (True, False))
+        for group in _rewarded(options, played)
+    ]
+    both = [(solved, failed) for solved, failed in sides if solved and failed]
+    if both and all(max(solved) < min(failed) - SAME for solved, failed in both):
+        solved, failed = both[0]
+        yield RecipeProblem(
+            f"Failure pays better than success: in each of {len(both)} tasks every failed episode earned more than any "
+            f"solved one ({min(failed):g} against {max(solved):g} in the first).",
+            f"Turn the recipe's reward around ({options.reward.name}), or the environment's (rollout.env_options).",
         )
 
 

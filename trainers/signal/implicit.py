@@ -68,7 +68,8 @@ class ImplicitTokens(_Implicit):
 class ImplicitTurns(_Implicit):
     """β·log φ/π_old of each turn, where a success of a group has a higher mean over turns than a failure (iStar, eq. 4).
 
-    The model takes its step on a batch after it is read.
+    The model takes its step on a batch after it is read. Where nobody knows how likely a token was, as in stored episodes
+    that a script played, the policy's own log-probability now stands for π_old.
 
     >>> ImplicitTurns.kind
     'pairs'
@@ -79,8 +80,17 @@ class ImplicitTurns(_Implicit):
 
     def measure(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
         rows, (B, K) = batch.rows, batch.turns.mask_BK.shape
-        reward_RT = self.model.rewards(rows, rows.behaviour_logp_RT)
+        old_RT = _known_or_own(see, batch)
+        reward_RT = self.model.rewards(rows, old_RT)
         turn_N = (rows.trajectory_R[:, None] * K + rows.turn_RT)[rows.mask_RT]
         reward_BK = torch.zeros(B * K).index_add_(0, turn_N, reward_RT[rows.mask_RT]).view(B, K)
-        loss = self.model.learn(batch, rows.behaviour_logp_RT, batch.success_B)
+        loss = self.model.learn(batch, old_RT, batch.success_B)
         return Measured({"implicit": reward_BK}, metrics={"implicit_loss": loss})
+
+
+def _known_or_own(see: SignalContext, batch: TrainingBatch) -> torch.Tensor:
+    """log π_old of each sampled token, and the policy's own where that is unknown, (R, T)."""
+    rows = batch.rows
+    if bool(rows.known_RT[rows.mask_RT].all()):
+        return rows.behaviour_logp_RT
+    return torch.where(rows.known_RT, rows.behaviour_logp_RT, see.learner.score(rows))
