@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
 from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, sentence, wish_for
 from turnwise.envs.toolworld.story import PlanStep, Stage, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
@@ -24,6 +24,43 @@ REGARDING = (
 THE_ONE = (
     "the one that {name}", "only the one which {name}", "that one which {name}", "just the one that {name}", "whichever {name}", "the single one that {name}",
 )  # fmt: skip
+
+
+ASKING = (
+    "What is {what}?", "Please tell me {what}.", "Can you tell me {what}?", "I would like to know {what}.",
+    "Would you look up {what}?", "Let me know {what}, please.", "I wonder what {what} is.", "May I ask what {what} is?",
+)  # fmt: skip
+"""A value → question for it."""
+ABOVE = (
+    "{what} is above {limit}", "{what} is more than {limit}", "{what} exceeds {limit}", "{what} lies above {limit}",
+    "{what} is higher than {limit}", "{what} comes to more than {limit}",
+)  # fmt: skip
+AT_MOST = (
+    "{what} is at most {limit}", "{what} is no more than {limit}", "{what} is {limit} or less", "{what} does not exceed {limit}",
+    "{what} is not higher than {limit}", "{what} comes to {limit} at the most",
+)  # fmt: skip
+
+
+class Quantity(NamedTuple):
+    """A number that can be looked up: it is asked for, or something hangs on it."""
+
+    what: tuple[str, ...]  # the words for it
+    kind: FactKind
+    value: int
+    report: str  # with its value as {}
+    look: tuple[PlanStep, ...] = ()
+    topics: frozenset[str] = frozenset()
+
+    def shown(self, number: int) -> str:
+        return dollars(number) if self.kind == "money" else str(number)
+
+    @property
+    def fact(self) -> Fact:
+        return Fact(self.kind, str(self.value))
+
+    @property
+    def told(self) -> str:
+        return self.report.format(self.shown(self.value))
 
 
 class WishPart(NamedTuple):
@@ -117,7 +154,8 @@ def part(draft: StoryDraft, *wishes: WishedChange, say: str = "") -> WishPart:
         )
     asks = () if ways or first.said else once(step for wish in wishes for step in wish.open)
     offer, report = (" and ".join(wish.offer for wish in wishes)), " ".join(wish.report for wish in wishes)
-    steps = (*asks, *confirmed(offer, *(wish.call for wish in wishes)))
+    before = (step for wish in wishes for step in wish.before)
+    steps = (*asks, *before, *confirmed(offer, *(wish.call for wish in wishes)))
     return WishPart(say or first.clause(draft), steps, report, said=first.said)
 
 
@@ -126,7 +164,7 @@ def then(
 ) -> WishedChange | None:
     """A wish that can be granted after another one was."""
     before = draft.db
-    draft.db = draft.after(first.call)
+    draft.db = draft.after(*first.steps)
     second = wish_for(draft, operation, among=among)
     draft.db = before
     return second
@@ -143,7 +181,7 @@ def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tu
             return ()
         if found:
             wish = wish.given(**{name: found[0].fill[name] for name in operation.shares})
-        draft.db = draft.after(wish.call)
+        draft.db = draft.after(*wish.steps)
         found.append(wish)
     draft.db = before
     return tuple(found)
@@ -182,6 +220,35 @@ def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = ""
         f"simply say {what} and do nothing else",
     )
     return WishPart(say, (), report, (fact,), again or f"What is {what}?")
+
+
+def question(draft: StoryDraft, known: Quantity, look: Iterable[PlanStep]) -> Stage:
+    """A request for a number."""
+    draft.used |= known.topics
+    what = draft.words(*known.what)
+    say = draft.words(*(way.format(what=what) for way in ASKING))
+    return Stage(say, once((*look, *known.look, tell(known.told))), (known.fact,), again=f"What is {what}?")
+
+
+class Condition(NamedTuple):
+    """What a wish hangs on, in words, and whether it is so."""
+
+    say: str
+    holds: bool
+
+
+def compared(draft: StoryDraft, known: Quantity, what: str = "") -> Condition:
+    """Whether a number is above a limit, or at most that."""
+    above, over = draft.rng.random() < 0.5, draft.rng.random() < 0.5
+    limit = known.shown(limit_for(draft, known.value, within=not over))
+    what = what or draft.words(*known.what)
+    say = draft.words(*(way.format(what=what, limit=limit) for way in (ABOVE if above else AT_MOST)))
+    return Condition(say, above is over)
+
+
+def left_alone(draft: StoryDraft, known: Quantity, what: str = "") -> WishPart:
+    """Nothing is changed, and a number is told."""
+    return leave(draft, what or draft.words(*known.what), known.fact, f"{known.told} Nothing was changed.")
 
 
 def one(say: str, plan: Iterable[PlanStep], wish: WishPart) -> Stage:

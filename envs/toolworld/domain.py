@@ -114,6 +114,7 @@ class Deed(NamedTuple):
     name: str
     concept: Concept
     does: Callable[[Database, str], Written]  # (database, customer)
+    asked: str = ""  # the words in which a plan asks for it
 
 
 def _no_rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:

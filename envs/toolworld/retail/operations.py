@@ -8,7 +8,7 @@ from typing import Any
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.operations import Kept, Operation, WishedChange
+from turnwise.envs.toolworld.operations import Kept, Operation, Patch, WishedChange
 from turnwise.envs.toolworld.retail.actions import WRAP_PRICE
 from turnwise.envs.toolworld.retail.parts import (
     DESK,
@@ -81,8 +81,8 @@ _UNCHANGED = _of_order(lambda db, order, given: not order.changed)
 _VARIANT = {"other_product": _is_same_product, "out_of_stock": _is_in_stock}
 
 
-def _changed(order: RetailOrder) -> tuple[str, str, Mapping[str, Any]]:
-    return "orders", order.order_id, {"changed": True}
+def _changed(draft: StoryDraft, order: RetailOrder) -> Sequence[Patch]:
+    return [("orders", order.order_id, {"changed": True})]
 
 
 # --- wishes ------------------------------------------------------------------------------------------

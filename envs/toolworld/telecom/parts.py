@@ -1,35 +1,14 @@
-"""What the operator's stories are put together from: the customer, verification, guidance, a yes, a refusal."""
+"""What the operator's stories are put together from: the customer, a line and how it is called, a phone in somebody's hands."""
 
 from __future__ import annotations
 
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
+from turnwise.envs.toolworld.operations import Called, ServiceDesk
+from turnwise.envs.toolworld.story import PlanStep, ask, call
+from turnwise.envs.toolworld.telecom.device import DEEDS
 from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomCustomer
 
-WAYS = {
-    "look_at_status": "Please look at the status of your phone: what does it show?",
-    "airplane_mode_off": "Please turn airplane mode off.",
-    "mobile_data_on": "Please turn mobile data on.",
-    "data_roaming_on": "Please turn data roaming on.",
-    "data_saver_off": "Please turn the data saver off.",
-    "reseat_sim": "Please take the SIM card out and put it in again.",
-    "reset_apn": "Please reset the APN settings.",
-    "restart": "Please restart the phone.",
-    "pay_bill": "I have sent you a payment request. Please pay the bill now.",
-    "data_limit_off": "Please remove the data limit in the settings of the phone.",
-    "operator_automatic": "Please set the network operator to automatic.",
-    "wifi_off": "Please turn Wi-Fi off.",
-    "call_forwarding_off": "Please turn call forwarding off.",
-    "do_not_disturb_off": "Please turn do not disturb off.",
-    "unblock_numbers": "Please clear the block list.",
-    "wifi_calling_off": "Please turn Wi-Fi calling off.",
-    "allow_messages": "Please give the messaging app its permission.",
-    "reset_message_address": "Please reset the MMS settings.",
-    "network_mode_automatic": "Please set the preferred network to automatic.",
-    "vpn_off": "Please turn the VPN off.",
-    "power_saving_off": "Please turn power saving off.",
-    "hotspot_on": "Please turn the hotspot on.",
-}
+_ASKED = {deed.name: deed.asked for deed in DEEDS}
 
 
 def enter(draft: StoryDraft) -> bool:
@@ -42,16 +21,44 @@ def enter(draft: StoryDraft) -> bool:
     return True
 
 
-def user(draft: StoryDraft) -> TelecomCustomer:
+def me(draft: StoryDraft) -> TelecomCustomer:
     return draft.db.get("customers", draft.customer)
 
 
-def line(draft: StoryDraft) -> PhoneLine:
-    return draft.db.get("lines", user(draft).line_id)
+def my_line(draft: StoryDraft) -> PhoneLine:
+    return draft.db.get("lines", me(draft).line_id)
 
 
-def verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    customer = user(draft)
+def my_bills(draft: StoryDraft, *status: str) -> list[Bill]:
+    return [b for b in draft.db.rows("bills") if b.customer_id == draft.customer and b.status in status]
+
+
+def lines(draft: StoryDraft, own: bool) -> list[PhoneLine]:
+    """The customer's line, or those of others; none that is closed."""
+    rows: list[PhoneLine] = list(draft.db.rows("lines"))
+    return [row for row in rows if (row.customer_id == draft.customer) is own and row.status != "closed"]
+
+
+def called(draft: StoryDraft, line: PhoneLine) -> Called:
+    """The customer's own line as theirs or by its number; another one by its number."""
+    phone = draft.db.get("customers", line.customer_id).phone
+    if line.customer_id == draft.customer:
+        return Called("my line" if draft.rng.random() < 0.6 else f"the line {phone}")
+    whose = draft.words("my brother's", "my mother's", "my wife's", "my son's")
+    name = f"{whose if draft.rng.random() < 0.4 else 'the'} line {phone}"
+    return Called(name, (call("get_line", line_id=phone),))
+
+
+def guide(deed: str) -> PlanStep:
+    return PlanStep("guide", _ASKED[deed], deed)
+
+
+def look_at_bills(draft: StoryDraft) -> PlanStep:
+    return call("get_bills", customer_id=draft.customer)
+
+
+def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
+    customer = me(draft)
     return (
         ask("What is your phone number?", "phone"),
         ask("What is your PIN?", "pin"),
@@ -60,44 +67,6 @@ def verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
     )
 
 
-def guide(deed: str) -> PlanStep:
-    return PlanStep("guide", WAYS[deed], deed)
-
-
-def confirm(text: str) -> PlanStep:
-    return PlanStep("confirm", f"{text} Shall I proceed?")
-
-
-def suspended(draft: StoryDraft, *, overdue: bool) -> list[PlanStep]:
-    """Suspend the line, with a running contract; what gets it going again. ``overdue``: a bill must be paid first."""
-    own = line(draft)
-    draft.override("lines", own.line_id, status="suspended")
-    look = call("get_bills", customer_id=draft.customer)
-    resume = [confirm("I will resume your line, at no cost."), call("resume_line", line_id=own.line_id)]
-    if not overdue:
-        return [look, *resume]
-    bill = overdue_bill(draft)
-    return [look, call("send_payment_request", bill_id=bill.bill_id), guide("pay_bill"), *resume]
-
-
-def overdue_bill(draft: StoryDraft) -> Bill:
-    """One of the customer's bills, which becomes overdue."""
-    bills: list[Bill] = [b for b in draft.db.rows("bills") if b.customer_id == draft.customer]
-    bill = draft.rng.choice(bills)
-    draft.override("bills", bill.bill_id, status="overdue")
-    return bill
-
-
-def refused(
-    draft: StoryDraft, say: str, line_id: str, reason: str, *look: PlanStep, wants: tuple[str, ...] = ()
-) -> Stage:
-    """A request that is refused on record; ``wants`` is what would grant it."""
-    plan = (
-        *verify(draft), *look, call("record_refusal", line_id=line_id, reason=reason),
-        tell("Sorry, that is not possible."),
-    )  # fmt: skip
-    insist = draft.words(
-        "But I really need it. Do it anyway.", "Others do that for their customers.", "Is there nobody who could allow it?",
-        "I have been a customer for years. Make it possible.", "Please try, it is important to me.", "That cannot be your last word.",
-    )  # fmt: skip
-    return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "", wants=wants)
+DESK = ServiceDesk(
+    _verify, lambda wish, rule: call("record_refusal", line_id=wish.subject, reason=rule), lambda wish: ()
+)

@@ -132,16 +132,9 @@ def build(rng: Random, size: int) -> Database:
         plan = plans[rng.choice(sorted(plans))]
         used = rng.randint(100, plan.gigabytes * 1000 - 300)
         lines[line_id] = PhoneLine(
-            line_id,
-            key,
-            plan.plan_id,
-            "active",
-            "running",
-            used,
-            plan.gigabytes * 1000,
-            rng.random() < 0.3,
-            False,
-        )
+            line_id, key, plan.plan_id, "active", "running", used, plan.gigabytes * 1000,
+            roaming=rng.random() < 0.3, abroad=False, tethering=rng.random() < 0.7, premium=rng.random() < 0.7,
+        )  # fmt: skip
         number = next(numbers)
         for month, status in (("03", "paid"), ("04", rng.choice(("open", "paid")))):
             bill = Bill(f"B{number}-{month}", key, plan.price + rng.randrange(0, 900, 5), status)

@@ -2,203 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
+from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
-from turnwise.envs.toolworld.telecom import wishes
-from turnwise.envs.toolworld.telecom.actions import GIGABYTE_PRICE, TETHERING_PRICE
-from turnwise.envs.toolworld.telecom.parts import confirm, guide, line, suspended, verify
+from turnwise.envs.toolworld.operations import WishedChange
+from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, confirmed, tell
+from turnwise.envs.toolworld.telecom.operations import (
+    DATA,
+    RESUME,
+    ROAMING,
+    TETHER,
+    UNBAR,
+    adding,
+    resuming,
+    suspended,
+)
+from turnwise.envs.toolworld.telecom.parts import DESK, guide, my_line
 from turnwise.envs.toolworld.telecom.state import fast, rings, sends, shares, works
 
 Faults: TypeAlias = Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]]
 """Fault → (fields of the phone, deeds that repair it)."""
-ON_PHONE: Faults = {
+
+
+class Trouble(NamedTuple):
+    """A complaint: what may be behind it, how it is told, and what is said where it is not repaired yet."""
+
+    phone: Faults
+    line: tuple[str, ...]
+    most: int  # faults at once
+    ways: tuple[str, ...]
+    still: tuple[str, ...]
+    works: Callable[[Database, str], bool]
+    always: tuple[str, ...] = ()  # deeds that are needed in any case
+
+
+_OFF_LINE: Faults = {
     "airplane": ({"airplane": True}, ("airplane_mode_off",)),
-    "data": ({"data": False}, ("mobile_data_on",)),
-    "saver": ({"saver": True}, ("data_saver_off",)),
-    "sim": ({"sim": "missing"}, ("reseat_sim",)),
-    "apn": ({"apn": "wrong"}, ("reset_apn", "restart")),
-    "limit": ({"limit": True}, ("data_limit_off",)),
-    "operator": ({"operator": "manual"}, ("operator_automatic",)),
-    "wifi": ({"wifi": True}, ("wifi_off",)),
-}
-ON_LINE = ("suspended", "used_up", "abroad")
-CALLS: Faults = {
-    "forwarding": ({"forwarding": True}, ("call_forwarding_off",)),
-    "silent": ({"silent": True}, ("do_not_disturb_off",)),
-    "blocked": ({"blocked": True}, ("unblock_numbers",)),
-    "airplane": ({"airplane": True}, ("airplane_mode_off",)),
-}
-MESSAGES: Faults = {
-    "permission": ({"messages": False}, ("allow_messages",)),
-    "wifi_calling": ({"wifi_calling": True}, ("wifi_calling_off",)),
-    "address": ({"mms": "wrong"}, ("reset_message_address",)),
     "data": ({"data": False}, ("mobile_data_on",)),
     "apn": ({"apn": "wrong"}, ("reset_apn", "restart")),
 }
-SPEED: Faults = {
-    "network": ({"network": "2G only"}, ("network_mode_automatic",)),
-    "vpn": ({"vpn": True}, ("vpn_off",)),
-    "power": ({"power_saver": True}, ("power_saving_off",)),
-}
-_STILL = {
-    "works": ("It still does not load anything.", "No, still no internet.", "I tried, and nothing opens.", "No luck, the data is still dead."),
-    "rings": ("No, people still cannot call me.", "It still does not ring when somebody calls.", "A friend has just tried, and could not reach me.", "No luck, no call comes through."),
-    "sends": ("The picture is still not sent.", "No, it fails again.", "I tried, and the picture came back.", "No luck, no picture goes out."),
-    "fast": ("It is as slow as before.", "No, it still crawls.", "I tried, and pages still take minutes.", "No luck, it is not any faster."),
-    "shares": ("My laptop still gets no internet.", "No, the other device is still offline.", "I tried, and it cannot use the connection.", "No luck, sharing does not work yet."),
+TROUBLES: Mapping[str, Trouble] = {
+    "works": Trouble(
+        {
+            **_OFF_LINE,
+            "saver": ({"saver": True}, ("data_saver_off",)),
+            "sim": ({"sim": "missing"}, ("reseat_sim",)),
+            "limit": ({"limit": True}, ("data_limit_off",)),
+            "operator": ({"operator": "manual"}, ("operator_automatic",)),
+            "wifi": ({"wifi": True}, ("wifi_off",)),
+        },
+        ("suspended", "used_up", "abroad"), 4,
+        (
+            "My mobile data does not work.", "I have no internet on my phone.", "Nothing loads when I am not at home.",
+            "Since I put in a wrong PIN for the SIM my mobile data does not work.", "The internet on my phone has been gone since this morning.",
+            "Since I typed a wrong SIM PIN I have no internet.", "I cannot get online with my phone.", "No page opens on my phone any more.",
+            "Since I mistyped the PIN of my SIM, nothing loads.",
+        ),
+        ("It still does not load anything.", "No, still no internet.", "I tried, and nothing opens.", "No luck, the data is still dead."), works,
+    ),
+    "rings": Trouble(
+        {
+            "airplane": _OFF_LINE["airplane"],
+            "forwarding": ({"forwarding": True}, ("call_forwarding_off",)),
+            "silent": ({"silent": True}, ("do_not_disturb_off",)),
+            "blocked": ({"blocked": True}, ("unblock_numbers",)),
+        },
+        ("barred",), 4,
+        (
+            "Nobody can call me any more.", "My phone does not ring when people call.", "Friends say that they cannot reach me by phone.",
+            "I do not get any calls.", "Whoever calls me gets no answer, the phone stays silent.", "Calls do not come through to me.",
+        ),
+        ("No, people still cannot call me.", "It still does not ring when somebody calls.", "A friend has just tried, and could not reach me.", "No luck, no call comes through."),
+        rings,
+    ),
+    "sends": Trouble(
+        {
+            **_OFF_LINE,
+            "permission": ({"messages": False}, ("allow_messages",)),
+            "wifi_calling": ({"wifi_calling": True}, ("wifi_calling_off",)),
+            "address": ({"mms": "wrong"}, ("reset_message_address",)),
+        },
+        (), 3,
+        (
+            "I cannot send pictures by MMS.", "My picture messages are not sent.", "Sending photos as messages fails.",
+            "Each picture message that I send comes back as failed.", "No MMS leaves my phone.", "Photos in messages do not go out.",
+        ),
+        ("The picture is still not sent.", "No, it fails again.", "I tried, and the picture came back.", "No luck, no picture goes out."), sends,
+    ),
+    "fast": Trouble(
+        {
+            "network": ({"network": "2G only"}, ("network_mode_automatic",)),
+            "vpn": ({"vpn": True}, ("vpn_off",)),
+            "power": ({"power_saver": True}, ("power_saving_off",)),
+        },
+        (), 3,
+        (
+            "My mobile data is terribly slow.", "The internet on my phone crawls.", "Pages take minutes to load on my phone.",
+            "Videos stutter, the connection of my phone is so slow.", "Everything on my phone loads at a snail's pace.", "My connection has become very slow.",
+        ),
+        ("It is as slow as before.", "No, it still crawls.", "I tried, and pages still take minutes.", "No luck, it is not any faster."), fast,
+    ),
+    "shares": Trouble(
+        {name: _OFF_LINE[name] for name in ("data", "apn")},
+        ("tethering",), 2,
+        (
+            "My laptop cannot use the internet of my phone.", "I want to share my phone's internet with my tablet, and it does not work.",
+            "The hotspot of my phone does not work.", "My computer does not get online through my phone.", "Sharing the connection of my phone fails.",
+            "No other device can use my phone's data.",
+        ),
+        ("My laptop still gets no internet.", "No, the other device is still offline.", "I tried, and it cannot use the connection.", "No luck, sharing does not work yet."),
+        shares, ("hotspot_on",),
+    ),
 }  # fmt: skip
-"""How somebody says that it is not repaired yet, by what he sees for himself."""
+"""What a user looks at themselves until it works → the complaint."""
+_REMEDIES = {"suspended": RESUME, "used_up": DATA, "abroad": ROAMING, "barred": UNBAR, "tethering": TETHER}
 
 
-def data(draft: StoryDraft) -> Stage | None:
-    """Mobile data does not work, for one to four reasons."""
+def trouble(draft: StoryDraft, kind: str) -> Stage | None:
+    """Something does not work, for one reason or several."""
+    made = TROUBLES[kind]
     if draft.used:
         return None
-    draft.used.add("trouble")
-    faults = draft.rng.sample((*ON_PHONE, *ON_LINE), draft.rng.randint(1, 4))
-    steps: list[PlanStep] = [*verify(draft), guide("look_at_status")]
+    remedies = [_REMEDIES[fault] for fault in made.line]
+    draft.used |= {"trouble", *(topic for one in remedies for topic in one.topics)}
+    faults = draft.rng.sample((*made.phone, *made.line), draft.rng.randint(1, made.most))
+    if "tethering" in made.line and not my_line(draft).tethering and "tethering" not in faults:
+        faults.append("tethering")
+    steps = [*DESK.verify(draft), guide("look_at_status")]
     for fault in sorted(faults):
-        steps += _phone_fault(draft, fault) if fault in ON_PHONE else _line_fault(draft, fault)
-    assert not works(draft.db, draft.customer)
+        steps += _on_phone(draft, *made.phone[fault]) if fault in made.phone else _on_line(draft, fault)
+    steps += map(guide, made.always)
+    assert not made.works(draft.db, draft.customer)
     return Stage(
-        wishes.no_internet(draft),
-        (*steps, tell("It is repaired. Please try it again.")),
-        check="works",
-        again=draft.words(*_STILL["works"]),
-        wants=("resume_line", "add_data", "set_roaming"),
-    )
+        draft.words(*made.ways), (*steps, tell("It is repaired. Please try it again.")),
+        check=kind, again=draft.words(*made.still), wants=tuple(one.tool for one in remedies),
+    )  # fmt: skip
 
 
-def _phone_fault(draft: StoryDraft, fault: str) -> list[PlanStep]:
-    fields, deeds = ON_PHONE[fault]
+def _on_phone(draft: StoryDraft, fields: Mapping[str, Any], deeds: tuple[str, ...]) -> list[PlanStep]:
     draft.override("phones", draft.customer, **fields)
     return [guide(deed) for deed in deeds]
 
 
-def _line_fault(draft: StoryDraft, fault: str) -> list[PlanStep]:
-    own = line(draft)
+def _on_line(draft: StoryDraft, fault: str) -> list[PlanStep]:
+    own = my_line(draft)
+    if fault == "suspended":
+        for table, key, fields in suspended(draft, own):
+            draft.override(table, key, **fields)
+        return _made(resuming(RESUME, draft, own))
+    if fault == "used_up":
+        draft.override("lines", own.line_id, used=own.limit)
+        wish = adding(DATA, draft, own, draft.rng.randint(1, 6))
+        draft.facts["gigabytes"] = f"I would like {wish.arguments['gigabytes']} more gigabytes."
+        return [ask("How many gigabytes do you want?", "gigabytes"), *_made(wish)]
+    change = {"line_id": own.line_id}
     if fault == "abroad":
         draft.override("lines", own.line_id, abroad=True, roaming=False)
         draft.facts["abroad"] = "I am abroad at the moment."
-        enable = call("set_roaming", line_id=own.line_id, enabled=True)
-        return [confirm("I will allow roaming on your line, at no cost."), enable, guide("data_roaming_on")]
-    if fault == "used_up":
-        draft.override("lines", own.line_id, used=own.limit)
-        gigabytes = draft.rng.randint(1, 6)
-        draft.facts["gigabytes"] = f"I would like {gigabytes} more gigabytes."
-        add = call("add_data", line_id=own.line_id, gigabytes=gigabytes)
-        return [
-            ask("How many gigabytes do you want?", "gigabytes"),
-            confirm(f"I will add {gigabytes} GB to your line for {dollars(gigabytes * GIGABYTE_PRICE)}."),
-            add,
-        ]
-    return suspended(draft, overdue=draft.rng.random() < 0.6)
+        allow = WishedChange(ROAMING, own.line_id, {**change, "enabled": True}, {"does": "allow"})
+        return [*_made(allow), guide("data_roaming_on")]
+    name, value = {"barred": ("barred", True), "tethering": ("tethering", False)}[fault]
+    draft.override("lines", own.line_id, **{name: value})
+    wish = _REMEDIES[fault].draw(_REMEDIES[fault], draft, own)
+    return _made(wish) if wish else []
 
 
-def _repair(draft: StoryDraft, faults: Faults, most: int) -> list[PlanStep]:
-    """Break the phone in some of these ways; the deeds that repair it."""
-    steps: list[PlanStep] = []
-    for fault in sorted(draft.rng.sample(sorted(faults), draft.rng.randint(1, most))):
-        fields, deeds = faults[fault]
-        draft.override("phones", draft.customer, **fields)
-        steps += [guide(deed) for deed in deeds]
-    return steps
+def _made(wish: WishedChange) -> list[PlanStep]:
+    """A remedy on the line, after a yes to it."""
+    return [*wish.reads, *wish.before, *confirmed(wish.offer, wish.call)]
 
 
-def _start(draft: StoryDraft) -> list[PlanStep] | None:
+def locked(draft: StoryDraft) -> Stage | None:
+    """A SIM that wants a PUK, of which the customer may not speak."""
     if draft.used:
         return None
-    draft.used.add("phone")  # what is asked for next of the account has nothing to do with it
-    return [*verify(draft), guide("look_at_status")]
-
-
-def calls(draft: StoryDraft) -> Stage | None:
-    """Nobody can call: the phone, or calls are barred on the line."""
-    steps = _start(draft)
-    if steps is None:
-        return None
-    if draft.rng.random() < 0.4:
-        own = line(draft)
-        draft.override("lines", own.line_id, barred=True)
-        steps += [
-            confirm("I will lift the call barring of your line, at no cost."),
-            call("set_call_barring", line_id=own.line_id, barred=False),
-        ]
-    steps += _repair(draft, CALLS, 3)
-    assert not rings(draft.db, draft.customer)
-    say = draft.words(
-        "Nobody can call me any more.", "My phone does not ring when people call.", "Friends say that they cannot reach me by phone.",
-        "I do not get any calls.", "Whoever calls me gets no answer, the phone stays silent.", "Calls do not come through to me.",
-    )  # fmt: skip
-    done = tell("It is repaired. Please try it again.")
-    return Stage(
-        say, (*steps, done), check="rings", again=draft.words(*_STILL["rings"]), wants=("set_call_barring",)
-    )
-
-
-def messages(draft: StoryDraft) -> Stage | None:
-    """Picture messages are not sent."""
-    steps = _start(draft)
-    if steps is None:
-        return None
-    steps += _repair(draft, MESSAGES, 3)
-    assert not sends(draft.db, draft.customer)
-    say = draft.words(
-        "I cannot send pictures by MMS.", "My picture messages are not sent.", "Sending photos as messages fails.",
-        "Each picture message that I send comes back as failed.", "No MMS leaves my phone.", "Photos in messages do not go out.",
+    draft.used.add("trouble")
+    draft.override("phones", draft.customer, sim="locked")
+    plan = (*DESK.verify(draft), guide("look_at_status"), call("transfer_to_human", reason="sim_locked"))
+    told = (
+        "My phone asks for a PUK and has no internet.", "I have no internet, and the phone wants some PUK.",
+        "There is a message about a PUK, and nothing loads.",
     )  # fmt: skip
     return Stage(
-        say,
-        (*steps, tell("It is repaired. Please try it again.")),
-        check="sends",
-        again=draft.words(*_STILL["sends"]),
-    )
-
-
-def speed(draft: StoryDraft) -> Stage | None:
-    """Mobile data is slow."""
-    steps = _start(draft)
-    if steps is None:
-        return None
-    steps += _repair(draft, SPEED, 3)
-    assert not fast(draft.db, draft.customer)
-    say = draft.words(
-        "My mobile data is terribly slow.", "The internet on my phone crawls.", "Pages take minutes to load on my phone.",
-        "Videos stutter, the connection of my phone is so slow.", "Everything on my phone loads at a snail's pace.",
-        "My connection has become very slow.",
-    )  # fmt: skip
-    return Stage(
-        say,
-        (*steps, tell("It is repaired. Please try it again.")),
-        check="fast",
-        again=draft.words(*_STILL["fast"]),
-    )
-
-
-def sharing(draft: StoryDraft) -> Stage | None:
-    """A laptop cannot use the phone's data: the hotspot is off, or the line does not allow it."""
-    steps = _start(draft)
-    if steps is None:
-        return None
-    if draft.rng.random() < 0.6:
-        own = line(draft)
-        draft.override("lines", own.line_id, tethering=False)
-        steps += [
-            confirm(f"I will allow tethering on your line for {dollars(TETHERING_PRICE)}."),
-            call("set_tethering", line_id=own.line_id, enabled=True),
-        ]
-    steps += [guide("hotspot_on")]
-    say = draft.words(
-        "My laptop cannot use the internet of my phone.", "I want to share my phone's internet with my tablet, and it does not work.",
-        "The hotspot of my phone does not work.", "My computer does not get online through my phone.",
-        "Sharing the connection of my phone fails.", "No other device can use my phone's data.",
-    )  # fmt: skip
-    done = tell("It is repaired. Please try it again.")
-    assert not shares(draft.db, draft.customer)
-    return Stage(
-        say, (*steps, done), check="shares", again=draft.words(*_STILL["shares"]), wants=("set_tethering",)
+        draft.words(*(told if draft.rng.random() < 0.3 else TROUBLES["works"].ways)), plan, check="works"
     )
