@@ -89,14 +89,13 @@ def lie_in(
         token_ids: that came.
         logprobs: of them.
         stop_ids: that end an answer.
-        vocabulary: how many tokens there are; 0: nobody knows.
+        vocabulary: how many tokens there are.
     """
     if len(logprobs) != len(token_ids):
         return f"{len(token_ids)} tokens came with {len(logprobs)} log-probabilities"
-    most = vocabulary or 2**31
     for number, (token, logprob) in enumerate(zip(token_ids, logprobs, strict=True), 1):
-        if not 0 <= token < most:
-            return f"token {number} is {token!r:.40}, and the model has those from 0 to {most - 1}"
+        if not 0 <= token < vocabulary:
+            return f"token {number} is {token!r:.40}, and the model has those from 0 to {vocabulary - 1}"
         if not -math.inf < logprob <= SURE:
             return f"token {number} has the log-probability {logprob!r:.40}"
         if number < len(token_ids) and token in stop_ids:

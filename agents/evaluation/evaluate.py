@@ -203,6 +203,7 @@ async def evaluate_async(
     finished: Iterable[Episode] = (),
     max_cost: float | None = None,
     max_total_tokens: int | None = None,
+    spending: Spending | None = None,
 ) -> Evaluation:
     """Play tasks of a suite and say how well the policy did.
 
@@ -233,6 +234,7 @@ async def evaluate_async(
         max_cost: what the episodes of this call may cost, as their servers tell, or by the policy's price. Where the next
             one would go beyond it the evaluation stops, and says so (``stopped``); those that began are finished.
         max_total_tokens: likewise of tokens read and sampled.
+        spending: what several calls, one after the other, may take together, in place of these two limits.
 
     Returns:
         The figures, with intervals, and each task's results, so that two evaluations can be compared in pairs.
@@ -245,8 +247,7 @@ async def evaluate_async(
     """
     check_max_failed(max_failed)
     k, seed = int(k), int(seed)  # numpy's are no JSON
-    spending = Spending(SpendingLimit(max_cost, max_total_tokens))
-    spending.limit.check()
+    spending = _shared(spending, SpendingLimit(max_cost, max_total_tokens))
     suite = get_suite(suite) if isinstance(suite, str) else suite
     requests = requests_for(suite, split, episodes=episodes, k=k, seed=seed)
     check_opponents(suite, opponents or {})
@@ -368,6 +369,15 @@ def summarize(
         programs=program_figures(episodes),
         stopped=stopped,
     )
+
+
+def _shared(spending: Spending | None, limit: SpendingLimit) -> Spending:
+    if spending is None:
+        return Spending(limit)
+    if limit != SpendingLimit():
+        raise TurnwiseError("Spending has limits of its own.", "Leave out max_cost and max_total_tokens.")
+    spending.begin()
+    return spending
 
 
 def _nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:

@@ -1,4 +1,4 @@
-"""What an evaluation may cost: it stops between episodes, before more is spent."""
+"""What evaluations may cost: they stop between episodes, before more is spent."""
 
 from __future__ import annotations
 
@@ -30,13 +30,22 @@ class SpendingLimit(NamedTuple):
 class Spending:
     """Counts what episodes take, and lets the next one begin while there is enough left for it.
 
+    Several evaluations, one after the other, may share one: what the earlier ones took is gone, and what an episode takes is
+    estimated by those of the same evaluation.
+
     Attributes:
         stopped: why no more episodes begin; "" while they do.
     """
 
     def __init__(self, limit: SpendingLimit) -> None:
+        limit.check()
         self.limit, self.stopped = limit, ""
         self._cost = self._tokens = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with an evaluation: nothing is known of what its episodes take."""
+        self._before = self._cost, self._tokens
         self._ended = self._playing = 0
         self._changed = asyncio.Condition()
 
@@ -77,8 +86,9 @@ class Spending:
             return self._playing < _BLIND
         more = (self._playing + 1) / self._ended
         cost, tokens = self.limit
-        return (cost is None or self._cost * (1 + more) <= cost) and (
-            tokens is None or self._tokens * (1 + more) <= tokens
+        cost_before, tokens_before = self._before
+        return (cost is None or self._cost + (self._cost - cost_before) * more <= cost) and (
+            tokens is None or self._tokens + (self._tokens - tokens_before) * more <= tokens
         )
 
     def _why(self) -> str:

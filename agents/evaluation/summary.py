@@ -139,18 +139,7 @@ def comparison_table(rows: Sequence[tuple[str, str, Evaluation]]) -> Table:
     for heading in ("", "success", "95 % interval", "score", "turns", "episodes"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, mode, evaluation in rows:
-        bounded, left_out = evaluation.bounded, evaluation.excluded
-        success = percent_interval(evaluation.success_bound) if bounded else percent(evaluation.success)
-        table.add_row(
-            Text(f"{name} ({mode})"),
-            Text(success, style="red" if bounded else ""),
-            percent_interval(evaluation.success_interval),
-            f"{evaluation.mean_score:.3f}",
-            f"{evaluation.turns:.1f}",
-            Text.assemble(
-                str(evaluation.episodes - left_out), (f" ({left_out} left out)" if left_out else "", "red")
-            ),
-        )
+        table.add_row(Text(f"{name} ({mode})"), *_figures(evaluation))
     said = [
         Text(f"{name} ({mode}): {cause}", style="red")
         for name, mode, evaluation in rows
@@ -168,6 +157,49 @@ def comparison_table(rows: Sequence[tuple[str, str, Evaluation]]) -> Table:
         table.caption_justify = "left"
         table.caption_style = "none"
     return table
+
+
+def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Evaluations of several policies on several suites; on each suite the others are compared with the first policy."""
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("suite", "policy", "success", "95 %", "score", "turns", "episodes", "cost"):
+        name = heading in ("suite", "policy")
+        table.add_column(heading, justify="left" if name else "right", overflow="fold", no_wrap=not name)
+    by_suite: dict[str, list[Evaluation]] = {}
+    for one in evaluations:
+        by_suite.setdefault(one.suite, []).append(one)
+    said: list[Text] = []
+    for suite, found in by_suite.items():
+        for one in found:
+            cost = one.said.usage.cost
+            told = "–" if cost is None else f"{cost:.4g}"
+            table.add_row(Text(suite), Text(one.policy), *_figures(one), told)
+            said += [Text.assemble(f"{suite}, {one.policy}: ", line) for line in _failures(one)]
+        for one in found[1:]:
+            if not found[0].results.keys() & one.results.keys():
+                continue
+            against = Text(f"{suite}, {one.policy} against {found[0].policy}: ")
+            said.append(against.append(verdict(paired_difference(found[0].results, one.results))))
+    if said:
+        table.caption = Text("\n").join(said)
+        table.caption_justify = "left"
+        table.caption_style = "none"
+    return table
+
+
+def _figures(evaluation: Evaluation) -> list[Text | str]:
+    """Success, its interval, score, turns and episodes, as cells."""
+    bounded, left_out = evaluation.bounded, evaluation.excluded
+    success = percent_interval(evaluation.success_bound) if bounded else percent(evaluation.success)
+    return [
+        Text(success, style="red" if bounded else ""),
+        percent_interval(evaluation.success_interval),
+        f"{evaluation.mean_score:.3f}",
+        f"{evaluation.turns:.1f}",
+        Text.assemble(
+            str(evaluation.episodes - left_out), (f" ({left_out} left out)" if left_out else "", "red")
+        ),
+    ]
 
 
 def pairs(

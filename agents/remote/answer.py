@@ -55,7 +55,7 @@ class Job(NamedTuple):
     stop_ids: tuple[int, ...]
     seed: int
     limit: int  # of tokens, the context's end included
-    vocabulary: int = 0  # how many tokens the model has; 0: nobody knows
+    vocabulary: int = 0  # how many tokens the model has; 0: as the engine says
 
     def ask(self, kept: SampledTokens, *, version: int, resumes: bool) -> tuple[GenerateBody, SampledTokens]:
         """What to ask an engine with weights ``version`` for, and after which tokens its answer comes.
@@ -96,11 +96,11 @@ class AnswerStream:
         kept: the tokens that stand before what is read.
         version: the engine's weights when it was asked.
         body: how it was asked.
-        vocabulary: how many tokens the model has; 0: nobody knows.
+        vocabulary: how many tokens the model has.
     """
 
     def __init__(
-        self, job: Job, kept: SampledTokens, version: int, body: GenerateBody, vocabulary: int = 0
+        self, job: Job, kept: SampledTokens, version: int, body: GenerateBody, vocabulary: int
     ) -> None:
         self.job, self.kept, self.version, self.body = job, kept, version, body
         self.vocabulary = vocabulary

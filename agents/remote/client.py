@@ -287,7 +287,7 @@ class RemoteServer:
         assert self.facts is not None
         body, kept = job.ask(kept, version=self.version, resumes=self.facts.resumes)
         sizes = [size for size in (job.vocabulary, self.facts.vocabulary) if size]
-        reading = AnswerStream(job, kept, self.version, body, min(sizes, default=0))
+        reading = AnswerStream(job, kept, self.version, body, min(sizes))
         if not self.readings:
             self.heard_at = time.monotonic()
         self.readings.add(reading)

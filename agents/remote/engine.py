@@ -78,8 +78,8 @@ class RemoteFleet:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens the model has; 0: each engine says it of its own."""
-        return self.options.vocabulary
+        """How many tokens the model has."""
+        return self._watch.vocabulary
 
     def belongs_to(self, run: str) -> None:
         """Name the run that will publish weights: one that is resumed has its engines still."""
@@ -102,7 +102,7 @@ class RemoteFleet:
                 "Raise context_length, or keep less history.",
             )
         limit = min(sampling.max_tokens, room)
-        asked = tuple(prompt_ids), sampling, tuple(stop_ids), seed, limit, self.options.vocabulary
+        asked = tuple(prompt_ids), sampling, tuple(stop_ids), seed, limit, self.vocabulary
         job = Job(secrets.token_hex(12), *asked)
         self._asked.add(job.request_id)  # counted here: a caller that gives an answer up may publish at once
         try:

@@ -16,7 +16,7 @@ class RemoteOptions(NamedTuple):
         patience_s: how long an answer waits for an engine while none serves, and a start while none is there.
         publish_s: what an engine may take to fetch weights, and to load them.
         publish: the way in which it gets them, one of :data:`~turnwise.agents.remote.publishers.PUBLISHERS`.
-        vocabulary: how many tokens the model of the run has; 0: each engine says it of its own.
+        vocabulary: how many tokens the model of the run has; 0: as the engines say.
     """
 
     token: str = ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.errors import TurnwiseError
+from turnwise.texts import lines_of
 
 GONE_S = 1.0
 """So long an address is missing before its server leaves: whoever rewrites a file in place empties it for a moment."""
@@ -72,7 +73,7 @@ class Roster:
         if not self._path:
             return None
         try:
-            lines = Path(self._path).read_text("utf-8").splitlines()
+            lines = lines_of(Path(self._path).read_bytes().decode().removeprefix("\ufeff"))
         except (OSError, UnicodeDecodeError):
             return None
         return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

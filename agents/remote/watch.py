@@ -36,10 +36,11 @@ class Watch:
         roster: the file of engines.
         dtype: the type of the weights of all engines; empty until they have agreed on one.
         context_length: what all of them can hold; 0 until then.
+        vocabulary: how many tokens the model has: as the run's own folder says, or as the engines do; 0 until then.
     """
 
     def __init__(self, urls: Sequence[str], options: RemoteOptions) -> None:
-        self.dtype, self.context_length = "", 0
+        self.dtype, self.context_length, self.vocabulary = "", 0, options.vocabulary
         self._options = options
         self.roster, self._staying = Roster(options.urls_file, parse_url), {parse_url(url) for url in urls}
         self.serving = Serving([self.server(url) for url in dict.fromkeys([*urls, *self.roster.first()])])
@@ -75,6 +76,7 @@ class Watch:
                 f"Start them with --context-length {context_length}, or set engine.context_length to {least}.",
             )
         self.dtype, self.context_length = facts[0].dtype, context_length or least
+        self.vocabulary = self.vocabulary or min(found.vocabulary for found in facts)
 
     def causes(self) -> str:
         """Why no engine serves, and what to do."""
@@ -248,7 +250,9 @@ class Watch:
                 self.serving.changed.set()
 
     def _unfit(self, facts: EngineFacts) -> str:
-        """Why an engine that comes later cannot be one of these; empty where it can."""
+        """Why an engine cannot be one of these; empty where it can."""
+        if not (self.vocabulary or facts.vocabulary):  # or its tokens would be believed, whatever they are
+            return "neither it nor the run says how many tokens the model has: start it with a newer Turnwise, or give the run the model's folder"
         if self.dtype and facts.dtype != self.dtype:
             return f"it computes in {facts.dtype}, the others in {self.dtype}: start it with --dtype {self.dtype}"
         if facts.context_length < self.context_length:

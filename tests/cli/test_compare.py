@@ -317,3 +317,46 @@ def test_seeds_that_do_not_differ_say_nothing_of_their_spread():
     found = difference_over_seeds({0: 0.5, 1: 0.5}, {0: 0.6, 1: 0.6})
     assert found.p_value == 1.0
     assert found.interval == (-float("inf"), float("inf"))
+
+
+COINS = '''
+from typing import NamedTuple
+from turnwise import AgentEnv, EndReason, Task, Transition
+
+
+class State(NamedTuple):
+    coins: int
+
+
+class Coins(AgentEnv[State]):
+    """Say how many coins there are."""
+
+    system, turn_limit = "Say a number.", 1
+
+    @classmethod
+    def generate(cls, rng, split, coins=0):
+        coins = coins or rng.randint(1, 2)
+        return Task("me/Coins-v0", f"{coins} coins, {split} {rng.randrange(10**6)}", {"coins": coins})
+
+    def initial(self, task):
+        return State(task.options["coins"]), task.prompt
+
+    def transition(self, state, action):
+        solved = action.content == str(state.coins)
+        return Transition(state, "So.", {"outcome": float(solved)}, EndReason.SOLVED if solved else EndReason.FAILED)
+
+    def gold(self, state):
+        return str(state.coins)
+'''
+
+
+def test_an_environment_in_a_file_is_sorted_by_its_knobs_where_the_file_is_named(turnwise, tmp_path):
+    (tmp_path / "coins.py").write_text(COINS)
+    for name in ("gold", "null"):
+        told = turnwise("eval", "coins.py", "--policy", f"scripted:{name}", "--episodes", "40", "--out", name)
+        assert told.code == 0, told.err
+    without = turnwise("compare", "gold", "null", "--json").json
+    assert without["notes"] == ["By knob: There is no suite 'me/Coins-v0'; name its file with --env"]
+    (measure,) = turnwise("compare", "gold", "null", "--env", "coins.py", "--json").json["measures"]
+    (contrast,) = measure["contrasts"]
+    assert {knob["level"] for knob in contrast["knobs"] if knob["knob"] == "coins"} == {"1", "2"}

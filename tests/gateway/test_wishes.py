@@ -78,6 +78,26 @@ async def gateway():
         await runner.cleanup()
 
 
+def test_a_tool_that_an_agent_chooses_is_chosen_under_the_name_that_the_server_is_sent():
+    function = {"name": "files.read", "description": "", "parameters": SCHEMA}
+
+    async def run():
+        async with gateway() as (there, _, chat, claude):
+            await chat.chat.completions.create(
+                model="m", messages=HI, tools=[{"type": "function", "function": function}],
+                tool_choice={"type": "function", "function": {"name": "files.read"}},
+            )  # fmt: skip
+            await claude.messages.create(
+                model="m", messages=HI, max_tokens=9, tools=[{"name": "files.read", "input_schema": SCHEMA}],
+                tool_choice={"type": "tool", "name": "files.read"},
+            )  # fmt: skip
+            for asked in there.asked:
+                assert asked["tools"][0]["function"]["name"] == "files_read"
+                assert asked["tool_choice"] == {"type": "function", "function": {"name": "files_read"}}
+
+    asyncio.run(run())
+
+
 def test_what_is_asked_for_by_each_api_is_what_the_server_is_asked_for_and_nothing_else_is_sent():
     form = {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA, "strict": True}}
     add = {"type": "function", "function": {"name": "add"}}

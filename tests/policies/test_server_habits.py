@@ -188,6 +188,23 @@ def test_no_environment_sees_what_a_server_wrote_beside():
     assert (seen.extra, seen.tool_calls[0].extra) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ({"type": "function", "function": {"name": "files.read"}}, {"type": "function", "function": {"name": "files_read"}}),
+        ({"type": "function", "name": "files.read"}, {"type": "function", "name": "files_read"}),
+        (
+            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "files.read"}}, 3]}},
+            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "files_read"}}, 3]}},
+        ),
+        ({"type": "allowed_tools", "tools": [{"type": "function", "name": "files.read"}]}, {"type": "allowed_tools", "tools": [{"type": "function", "name": "files_read"}]}),
+        ("required", "required"),
+    ],
+)  # fmt: skip
+def test_a_tool_that_is_chosen_has_the_name_that_it_is_sent_under(choice, sent):
+    assert ToolNames(["files.read"]).sent_choice(choice) == sent
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(max_size=80), max_size=6, unique=True))
 def test_names_of_tools_are_such_that_servers_accept_them_and_lead_back(names):

@@ -18,6 +18,7 @@ import yaml
 
 torch = pytest.importorskip("torch")
 
+from aiohttp import web
 from answers import LONG, PROMPTS, assert_same, sample, wait_for
 
 from turnwise.agents.core import Completion, Sampling, VersionSpan
@@ -355,7 +356,7 @@ def test_a_run_whose_disk_is_full_when_it_has_published_ends_with_one_error_and_
 
 
 def reading(
-    limit: int = 4, stop: tuple[int, ...] = (9,), kept: SampledTokens | None = None, vocabulary: int = 0
+    limit: int = 4, stop: tuple[int, ...] = (9,), kept: SampledTokens | None = None, vocabulary: int = 100
 ) -> AnswerStream:
     job = Job("id", (1, 2), Sampling(max_tokens=limit), stop, 5, limit)
     body, kept = job.ask(kept or SampledTokens(), version=3, resumes=False)
@@ -405,6 +406,27 @@ def test_tokens_that_nobody_can_sample_take_the_engine_out(pieces: list[list[int
     with pytest.raises(Lost, match=told) as lost:
         found.take(piece(pieces[-1]))
     assert lost.value.cause == "refused"
+
+
+VOCABULARY = 320  # of the small model
+
+
+class Mute(EngineServer):
+    """Does not say how many tokens its model has."""
+
+    async def _facts(self, request: Any) -> Any:
+        facts = json.loads((await super()._facts(request)).body)
+        return web.json_response({key: value for key, value in facts.items() if key != "vocabulary"})
+
+
+def test_tokens_are_bounded_by_what_the_engine_or_the_run_says_and_where_neither_does_it_is_refused_by_name(
+    served: Any, fleet: Fleet
+):
+    assert fleet(served().url).vocabulary == VOCABULARY
+    mute = served(server=Mute)
+    with pytest.raises(EngineError, match=rf"{mute.name} \(neither it nor the run says how many tokens"):
+        fleet(mute.url)
+    assert fleet(mute.url, vocabulary=99).vocabulary == 99
 
 
 def test_a_version_of_any_length_is_a_version_that_is_none():

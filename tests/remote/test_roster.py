@@ -19,6 +19,7 @@ from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.engines.registry import check_free
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.remote.lease import LeaseHolder
+from turnwise.agents.remote.roster import Roster
 from turnwise.agents.remote.server import EngineServer
 from turnwise.errors import EngineError
 
@@ -45,6 +46,11 @@ class Listed:
 @pytest.fixture
 def listed(tmp_path: Path) -> Listed:
     return Listed(tmp_path / "engines.txt")
+
+
+def test_a_line_of_the_list_ends_at_a_line_feed_alone(listed: Listed):
+    listed.path.write_bytes("\ufeff# as of Monday\u2028or\x0cso\r\na\r\n\n  b\x85c\n".encode())
+    assert Roster(str(listed.path), str).first() == ["a", "b\x85c"]
 
 
 class Counting(EngineServer):

@@ -17,6 +17,7 @@ from turnwise.agents.evaluation.comparison import (
     unpaired_difference,
 )
 from turnwise.agents.evaluation.statistics import Estimate, holm
+from turnwise.envs.registry import resolve
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.compare.alike import no_measure, other_sources, played_otherwise, refuse
@@ -134,7 +135,10 @@ class Comparison:
 
 
 def compare(
-    *sources: Source | Sequence[Source], baseline: Source | None = None, allow_unlike: bool = False
+    *sources: Source | Sequence[Source],
+    baseline: Source | None = None,
+    allow_unlike: bool = False,
+    env: str = "",
 ) -> Comparison:
     """Compare runs, checkpoints and evaluations with the first of them, like with like.
 
@@ -149,6 +153,7 @@ def compare(
             file, an :class:`turnwise.Evaluation`, a pattern of paths, or a sequence of these, which stands as a group.
         baseline: with what the others are compared; the first source if not given.
         allow_unlike: compare also what was played otherwise, and say so in ``notes``.
+        env: the file of the environment (``path/to/file.py``), where that is not installed: its tasks are sorted by their knobs.
 
     Returns:
         Differences by suite, split and mode, with what each rests on.
@@ -157,6 +162,8 @@ def compare(
         TurnwiseError: fewer than two sources, one is not there or damaged, or unlike would be compared with unlike
             (``UnlikeError``).
     """
+    if env:
+        resolve(env)
     named = [*sources]
     if baseline is not None:
         named = [baseline, *(source for source in named if _key(source) != _key(baseline))]

@@ -76,7 +76,7 @@ def levels_of(name: str, split: str, ids: Collection[str]) -> tuple[Levels, str]
         suite = get_suite(name)
         made = suite_tasks(suite, Split(split), 2 * len(ids) + 10)
     except NotFoundError as error:
-        return {}, f"By knob: {error.cause}".rstrip(".")
+        return {}, f"By knob: {error.cause.rstrip('.')}; name its file with --env"
     wanted, tasks = set(ids), list[Task]()
     for task in made:
         if task.id in wanted:

@@ -6,6 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from turnwise.tasks.core import Json
+
 _ACCEPTED = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{1,63}")
 """What every server that is known accepts."""
 _OTHERS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -32,6 +34,29 @@ class ToolNames:
     def sent(self, name: str) -> str:
         """A tool's name as a server accepts it; of a name that no tool has, one that looks like it."""
         return self._sent.get(name) or accepted(name)
+
+    def sent_choice(self, choice: Json) -> Json:
+        """A ``tool_choice`` whose tools have the names that they are sent under.
+
+        >>> ToolNames(["files.read"]).sent_choice({"type": "function", "function": {"name": "files.read"}})
+        {'type': 'function', 'function': {'name': 'files_read'}}
+        """
+        match choice:
+            case {"allowed_tools": {"tools": list(tools)} as allowed}:
+                return choice | {"allowed_tools": allowed | {"tools": [*map(self._sent_one, tools)]}}
+            case {"tools": list(tools)}:
+                return choice | {"tools": [*map(self._sent_one, tools)]}
+            case _:
+                return self._sent_one(choice)
+
+    def _sent_one(self, choice: Json) -> Json:
+        match choice:
+            case {"function": {"name": str(name)} as function}:
+                return choice | {"function": function | {"name": self.sent(name)}}
+            case {"name": str(name)}:
+                return choice | {"name": self.sent(name)}
+            case _:
+                return choice
 
     def ours(self, name: str) -> str:
         """The tool that a server means."""

@@ -229,6 +229,8 @@ class OpenAIPolicy:
             request["tools"] = [_named(tool, names) for tool in asked.tools]
         else:
             keys.pop("parallel_tool_calls", None)
+        if "tool_choice" in keys:
+            keys["tool_choice"] = names.sent_choice(keys["tool_choice"])
         request["messages"] = conversation(messages, form, names)
         return request | keys
 

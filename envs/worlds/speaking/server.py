@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.tasks.core import Json
+from turnwise.texts import lines_of, read_utf8
 
 Answer = Callable[[dict[str, Json]], "str | dict[str, Json] | int | float | bytes"]
 """From a request to what is said: a text, a whole message, an error's status, seconds to hang, or a body's bytes."""
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--port", type=int, default=8000)
     asked = parser.parse_args()
-    server = RecordedServer(in_turn(asked.file.read_text("utf-8").splitlines()), asked.port)
+    server = RecordedServer(in_turn(lines_of(read_utf8(asked.file, "Name a file of lines."))), asked.port)
     print(f"at {server.url}", flush=True)
     server.serve_forever()
 

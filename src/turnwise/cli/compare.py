@@ -18,6 +18,7 @@ def compare(
     *sources: str,
     baseline: str | None = None,
     allow_unlike: Annotated[bool, Parameter(negative=())] = False,
+    env: str = "",
     plot: Path | None = None,
     out: Path | None = None,
 ) -> VerbResult:
@@ -30,6 +31,7 @@ def compare(
             folder or its evaluation.json. A pattern in quotes ('runs/grpo-*') is one group, compared over its seeds.
         baseline: With what the others are compared, instead of the first.
         allow_unlike: Compare also what was played otherwise (suite, split, sampling, limits), and say so.
+        env: The file of the environment where that is not installed: path/to/file.py. Its tasks are sorted by their knobs.
         plot: An .svg or .png of the learning curves on dev and of the differences by knob.
         out: A page (.html) that holds everything.
     """
@@ -37,7 +39,7 @@ def compare(
     from turnwise.trainers.compare.table import renderables
 
     written: list[Path] = []
-    result = compare_sources(*sources, baseline=baseline, allow_unlike=allow_unlike)
+    result = compare_sources(*sources, baseline=baseline, allow_unlike=allow_unlike, env=env)
     if plot is not None:
         from turnwise.trainers.compare.plots import write_plot
 

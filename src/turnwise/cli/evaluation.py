@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,23 +12,13 @@ from cyclopts import Parameter
 from turnwise.cli.answer import Json, VerbResult
 
 if TYPE_CHECKING:
-    from turnwise.agents.core import Episode, Policy
-    from turnwise.agents.evaluation.evaluate import Evaluation
-    from turnwise.agents.evaluation.folder import EvaluationFolder
     from turnwise.agents.rollout import Limits
-    from turnwise.agents.workers.hosted import WorkerHosts
     from turnwise.console import SafeConsole
 
 
-STOPPED = 3
-"""The exit code of an evaluation that reached what it may cost."""
-
-
 def eval_(
-    suite: str,
-    /,
-    *,
-    policy: str,
+    *suites: str,
+    policy: Annotated[list[str], Parameter(negative=())],
     episodes: int = 200,
     k: int = 1,
     split: str = "test",
@@ -61,13 +50,15 @@ def eval_(
     out: Path | None = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
 ) -> VerbResult:
-    """Evaluate a policy on a suite: success with its interval, pass@k, pass^k, score, turns.
+    """Evaluate policies on suites: success with its interval, pass@k, pass^k, score, turns.
 
     For example: `turnwise eval shop/easy --policy openai:MODEL@http://localhost:8000/v1 --episodes 200 --out runs/eval`.
 
+    Several suites, and several --policy, are played in turn and told in one table.
+
     Args:
-        suite: Its name, or an environment's id or file; `turnwise list suites` shows all.
-        policy: Who plays; `turnwise list policy` shows the forms.
+        suites: Their names, or environments' ids or files; `turnwise list suites` shows all.
+        policy: Who plays; `turnwise list policy` shows the forms. Give it again for another policy.
         episodes: How many in all.
         k: How often each task is played.
         split: train, dev or test.
@@ -94,16 +85,15 @@ def eval_(
         episode_s: Seconds after which an episode is cut; what it came to by then counts.
         retries: How often an episode that fails is played again before it is left out.
         max_failed: Share of the episodes that may fail; with more of them the exit code is 1.
-        max_cost: Cost at which this call stops, with exit code 3; --resume goes on. As the server tells it, or by --price.
+        max_cost: Cost of all episodes at which this call stops, with exit code 3; --resume goes on. As the server tells it, or by --price.
         max_total_tokens: Likewise of tokens read and sampled.
-        out: A folder for the episode log and the summary.
+        out: A folder for the episode log and the summary; of several pairs of suite and policy, each has its own in it.
         resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
     from turnwise.agents.evaluation.failures import check_max_failed
-    from turnwise.agents.evaluation.folder import clock_of, now, open_folder
-    from turnwise.agents.policies.registry import make_policy
+    from turnwise.agents.evaluation.spending import Spending, SpendingLimit
     from turnwise.agents.rollout import check_numbers
-    from turnwise.agents.workers.pool import workers_for
+    from turnwise.cli.evaluating import Asked, evaluate_pairs, pairs_of
     from turnwise.cli.training import overrides
     from turnwise.errors import TurnwiseError
 
@@ -117,9 +107,7 @@ def eval_(
     played_by |= {"parallel_tool_calls": parallel_tool_calls, "price": price, "model": model}
     played_by["extra_body"] = _json(overrides(extra_body or [], "--extra-body"), "--extra-body")
     told = _json(overrides(template or [], "--template"), "--template")
-    clock = clock_of(out) if resume and out else now()
-    played_by |= {"instruction": instruction, "template": told, "clock": clock}
-    asked = _asked(suite, policy, split, k, seed, episode_s, env_options) | played_by
+    played_by |= {"instruction": instruction, "template": told}
     options = {
         "split": split,
         "episodes": episodes,
@@ -129,111 +117,12 @@ def eval_(
         "limits": _limits(generate_s, step_s, episode_s),
         "retries": retries,
         "env_options": env_options,
-        "max_cost": max_cost,
-        "max_total_tokens": max_total_tokens,
+        "spending": Spending(SpendingLimit(max_cost, max_total_tokens)),
     }
-    elsewhere = policy.startswith("remote:")
-    at = _environments_at(suite, env_workers, worker_hosts or (), token_file, elsewhere=elsewhere)
-    key = token_file if elsewhere else ""
-    with (
-        nullcontext() if out is None else open_folder(out, asked, resume=resume) as folder,
-        workers_for(at) as workers,
-    ):
-        options["env_workers"] = workers or 0
-        player = make_policy(policy, max_sequences=concurrency, seed=seed, token_file=key, **played_by)
-        try:
-            result, interrupted = _evaluate(player, suite, folder, options)
-        finally:
-            player.close()
-        if folder is not None:
-            folder.write(result, interrupted=interrupted)
-    return _answer(result, folder, interrupted, max_failed)
-
-
-def _environments_at(
-    suite: str, env_workers: int, worker_hosts: Sequence[str], token_file: str, *, elsewhere: bool
-) -> int | WorkerHosts:
-    """So many processes of this machine, or hosts. ``elsewhere``: the policy's engine may want the token.
-
-    Raises:
-        TurnwiseError: both are asked for, a token for nobody, or hosts without one.
-    """
-    from turnwise.agents.workers.hosted import WorkerHosts
-    from turnwise.envs.registry import get_suite
-    from turnwise.errors import TurnwiseError
-
-    if not worker_hosts:
-        if token_file and not elsewhere:
-            raise TurnwiseError(
-                "--token-file is of hosts or of an engine elsewhere, and there are none.",
-                "Name hosts with --worker-hosts, or an engine with --policy remote:MODEL@URL.",
-            )
-        return env_workers
-    if env_workers:
-        raise TurnwiseError(
-            "Environments are on hosts (--worker-hosts) or in processes of this machine (--env-workers).",
-            "Leave one out.",
-        )
-    if not token_file:
-        raise TurnwiseError(
-            "The hosts run programs for whoever has their token, and no token is named.",
-            "Say with --token-file which file holds it.",
-        )
-    return WorkerHosts(worker_hosts, token_file=token_file, envs=(get_suite(suite).env,))
-
-
-def _answer(
-    result: Evaluation, folder: EvaluationFolder | None, interrupted: bool, max_failed: float
-) -> VerbResult:
-    """The figures, and 1 as the exit code where more episodes failed than were accepted."""
-    from turnwise.agents.evaluation.evaluate import too_many
-
-    failed = result.failed_share > max_failed
-    value = result.to_json() | {"interrupted": interrupted, "too_many_failed": failed}
-    code = 130 if interrupted else 1 if failed else STOPPED if result.stopped else 0
-
-    def show(console: SafeConsole) -> None:
-        _show_evaluation(console, result, folder, interrupted)
-        if failed:
-            console.print("\n→ ".join(too_many(result, max_failed)), style="red")
-        if result.stopped:
-            how = "go on with --resume" if folder is not None else "with --out, --resume could go on"
-            console.print(
-                f"Stopped before all episodes were played: {result.stopped} → {how}.", style="yellow"
-            )
-
-    return VerbResult(value, show, code=code)
-
-
-def _asked(
-    suite: str,
-    policy: str,
-    split: str,
-    k: int,
-    seed: int,
-    episode_s: float | None,
-    env_options: Mapping[str, Json],
-) -> dict[str, Json]:
-    """What an episode's outcome depends on: a resume must ask the same."""
-    from turnwise.agents.log.records import env_version
-    from turnwise.agents.policies.registry import fingerprint
-    from turnwise.envs.registry import env_class, get_suite
-    from turnwise.envs.returned import check_named
-
-    check_named(env_class(get_suite(suite).env), env_options, "environment")
-    env = env_version(get_suite(suite).env, env_options)  # an unknown name shows before a model is loaded
-    return {
-        "suite": suite,
-        "split": split,
-        "k": k,
-        "seed": seed,
-        "policy": policy,
-        "policy_files": fingerprint(policy),
-        "episode_s": episode_s,
-        "env": env.entry,
-        "env_source": env.source,
-        "env_options": dict(env.options),
-    }
+    asked = Asked(
+        options, played_by, episode_s, max_failed, out, resume, env_workers, worker_hosts or (), token_file
+    )
+    return evaluate_pairs(pairs_of(suites, policy), asked)
 
 
 def _json(options: Mapping[str, object], option: str = "--env-option") -> dict[str, Json]:
@@ -259,56 +148,6 @@ def _limits(generate_s: float, step_s: float, episode_s: float | None) -> Limits
             raise TurnwiseError(f"{name} is {seconds:g}.", "Give more than 0 seconds.")
     limits = Limits(generate_s=generate_s, step_s=step_s)
     return limits if episode_s is None else limits._replace(episode_s=episode_s)
-
-
-def _evaluate(
-    player: Policy, suite: str, folder: EvaluationFolder | None, options: Mapping[str, Json]
-) -> tuple[Evaluation, bool]:
-    """The evaluation, of the episodes finished so far if Ctrl-C came, and whether it did."""
-    from turnwise.agents.evaluation.evaluate import evaluate, summarize
-    from turnwise.cli.progress import ProgressLine
-
-    done: list[Episode] = []
-    solved = 0
-    with ProgressLine(f"{player.name} on {suite}", options["episodes"]) as progress:
-
-        def heard(_: int, episode: Episode) -> None:
-            nonlocal solved
-            done.append(episode)
-            solved += episode.success
-            progress.advance(success=solved / len(done))
-
-        try:
-            result = evaluate(
-                suite,
-                player,
-                log=folder and folder.log,
-                finished=folder.played() if folder else (),
-                on_episode=heard,
-                max_failed=1.0,  # the figures of the others are shown all the same
-                **options,
-            )
-        except KeyboardInterrupt:
-            if not done:
-                raise
-            about = {name: options[name] for name in ("split", "k", "seed")}
-            return summarize(done, suite=suite, policy=player.name, **about), True
-    return result, False
-
-
-def _show_evaluation(
-    console: SafeConsole, result: Evaluation, folder: EvaluationFolder | None, interrupted: bool
-) -> None:
-    from turnwise.agents.evaluation.summary import evaluation_table
-
-    if result.headline:
-        console.print(result.headline, style="bold red")
-    if interrupted:
-        how = "; go on with --resume" if folder is not None else ""
-        console.print(f"Interrupted: these are the episodes that were finished{how}.", style="yellow")
-    console.print(evaluation_table(result))
-    if folder is not None:
-        console.print(f"episodes in {folder.log}")
 
 
 def replay(

@@ -31,7 +31,7 @@ FORMS: Mapping[str, Form] = {
     "check": Form("each requirement with whether it holds and what was seen", ("env", "ok", "requirements")),
     "new-part": Form("what was written", ("name", "component", "files")),
     "eval": Form(
-        "the figures with their intervals, and whether too many episodes failed",
+        "the figures with their intervals, and whether too many episodes failed; of several pairs, `evaluations` holds one such object each, and `not_judged` the others",
         ("suite", "policy", "success", "success_interval", "interrupted", "too_many_failed"),
     ),
     "replay": Form("whether every byte was the same, and the first differences", ("ok",)),
