@@ -206,3 +206,42 @@ def _imports(folder: Path) -> list[tuple[Path, str]]:
                 found.append((path, node.module))
     assert found
     return found
+
+
+@functools.cache
+def _names(module: str) -> frozenset[str]:
+    """What can be imported from a module, as its source says; nothing is imported."""
+    place = ROOT / "src" / Path(*module.split("."))
+    path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    if not path.exists():
+        return frozenset()
+    found = {child.stem for child in path.parent.iterdir()} if path.name == "__init__.py" else set[str]()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name)
+            case ast.Constant(
+                value=str(name)
+            ):  # a package that loads its names when they are asked for lists them
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples", "scripts"])
+def test_code_that_no_type_checker_reads_imports_what_there_is(folder: str) -> None:
+    """Imports inside functions too, which nothing else would try before the function runs."""
+    missing = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.module}.{one.name}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "turnwise"
+        for one in node.names
+        if one.name not in _names(node.module or "")
+    ]
+    assert missing == []

@@ -121,8 +121,8 @@ def entropy_by_turn(model: Path, recipe: Any, episodes: Sequence[Episode]) -> li
 async def _nll(recipe: Any, models: Mapping[str, Path], after: After) -> dict[str, float]:
     """−log p of a token of the demonstrations that a warm start shows first, in nats, of each of the models; no other
     distribution than the model's own, at temperature 1."""
+    from turnwise.agents.models.loading import load_tokenizer
     from turnwise.agents.tokens.renderer import Renderer
-    from turnwise.trainers.learn.model import load_tokenizer
     from turnwise.trainers.learn.warm_start import demonstrations
     from turnwise.trainers.run.door import limits_of
     from turnwise.trainers.sampler.mixture import Mixture
