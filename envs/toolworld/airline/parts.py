@@ -9,7 +9,7 @@ from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Fligh
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import ServiceDesk, WishedChange
 from turnwise.envs.toolworld.story import PlanStep, ask, call
-from turnwise.envs.toolworld.vocabulary import LAST
+from turnwise.envs.toolworld.vocabulary import world_words
 
 RUNS = ("scheduled", "delayed")
 ALONE = "It's just for me."
@@ -122,7 +122,7 @@ def books_for(draft: StoryDraft, who: str) -> bool:
 
 def new_surname(draft: StoryDraft, old: str) -> str:
     """The same first name with another last name."""
-    return f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
+    return f"{old.split()[0]} {draft.rng.choice([name for name in world_words().last if name not in old])}"
 
 
 def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
