@@ -17,7 +17,7 @@ from turnwise.tools.dialects.core import Dialect, nth, refused, spec_named
 from turnwise.tools.reading import check_sayable, typed, written
 
 _OPEN, _END = "<tool_call>", "</arg_value>"
-_NAME = re.compile(r"\s*+([^\s<>{}\[\]\"']++)")
+_NAME = re.compile(r"\s*+([^\s<>{}()\[\]\"']++)")
 _KEY = re.compile(r"\s*+<arg_key>([^<\n]++)</arg_key>\s*+<arg_value>")
 _CLOSES = re.compile(r"\s*+</tool_call>")
 _USAGE = """To call one, write:
