@@ -23,7 +23,6 @@ FILES: dict[str, str] = {
     "agents/policies/served/answers.py": "one reader of what servers answer",
     "agents/policies/served/policy.py": "one policy: a request and its answer",
     "envs/returned.py": "what an author's methods may return",
-    "envs/toolworld/apps/account/traps.py": "refusals, until the account is described by operations",
     "envs/toolworld/apps/errands.py": "errands across apps",
     "envs/toolworld/users.py": "one user",
     "agents/core.py": "the vocabulary of agents",

@@ -201,12 +201,12 @@ def _like(
     return None
 
 
-def limit_for(draft: StoryDraft, amount: int, *, within: bool) -> int:
-    """Whole dollars, in cents: at least the amount, or less than it."""
+def limit_for(draft: StoryDraft, amount: int, *, within: bool, unit: int = 100) -> int:
+    """Whole dollars, in cents (or other units): at least the amount, or less than it."""
     steps = draft.rng.randint(0, 7)
     if within:
-        return (-(-amount // 100) + steps) * 100
-    return max(1, (amount - 1) // 100 - steps) * 100
+        return (-(-amount // unit) + steps) * unit
+    return max(1, (amount - 1) // unit - steps) * unit
 
 
 def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = "") -> WishPart:
@@ -239,8 +239,9 @@ class Condition(NamedTuple):
 
 def compared(draft: StoryDraft, known: Quantity, what: str = "") -> Condition:
     """Whether a number is above a limit, or at most that."""
-    above, over = draft.rng.random() < 0.5, draft.rng.random() < 0.5
-    limit = known.shown(limit_for(draft, known.value, within=not over))
+    unit = 100 if known.kind == "money" or known.value > 300 else 1
+    above, over = draft.rng.random() < 0.5, draft.rng.random() < 0.5 and known.value > unit
+    limit = known.shown(limit_for(draft, known.value, within=not over, unit=unit))
     what = what or draft.words(*known.what)
     say = draft.words(*(way.format(what=what, limit=limit) for way in (ABOVE if above else AT_MOST)))
     return Condition(say, above is over)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
 from turnwise.errors import EnvError
@@ -88,6 +88,7 @@ class Operation:
     read_for: tuple[str, ...] = ()  # rules that hang on what is read beside the subject
     second: tuple[str, ...] = ()  # how somebody changes their mind
     rethink: Callable[[StoryDraft, WishedChange], WishedChange | None] | None = None
+    counts: FactKind = "money"  # the kind of the amount
     topics: tuple[str, ...] = ()  # what a request is about that is not about its subject alone
     prepare: Mapping[str, Callable[[StoryDraft, Any], Sequence[Patch]]] = field(
         default_factory=dict[str, Callable[["StoryDraft", Any], Sequence[Patch]]]
@@ -215,7 +216,9 @@ def verdict(draft: StoryDraft, wish: WishedChange) -> str:
 
 def rules_of(operations: Iterable[Operation]) -> Rule:
     """The rules of a domain: those of each change, for the call that makes it."""
-    by_tool: dict[str, Mapping[str, Kept]] = {one.tool: one.may for one in operations if one.tool}
+    by_tool: dict[str, dict[str, Kept]] = {}
+    for one in operations:
+        by_tool.setdefault(one.tool, {}).update(one.may)
 
     def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
         may = by_tool.get(name, {})
@@ -288,9 +291,10 @@ def _asking(draft: StoryDraft, wish: WishedChange, question: str) -> str:
     return " ".join(filter(None, (sentence(draft, wish.clause(draft)), wish.said, question)))
 
 
-def _question(draft: StoryDraft, operation: Operation) -> str:
+def _question(draft: StoryDraft, wish: WishedChange) -> str:
     """At times a question for the amount."""
-    return draft.words(*operation.question) if operation.question and draft.rng.random() < 0.5 else ""
+    ways = wish.operation.question
+    return draft.words(*ways).format(**wish.fill) if ways and draft.rng.random() < 0.5 else ""
 
 
 def granted(draft: StoryDraft, operation: Operation, among: Sequence[Any] | None = None) -> Stage | None:
@@ -298,7 +302,7 @@ def granted(draft: StoryDraft, operation: Operation, among: Sequence[Any] | None
     wish = wish_for(draft, operation, among=among)
     if wish is None:
         return None
-    question = _question(draft, operation)
+    question = _question(draft, wish)
     say = _asking(draft, wish, question)
     changes = operation.rethink is not None and draft.changes_mind
     final = operation.rethink(draft, wish) if changes and operation.rethink else None
@@ -314,7 +318,7 @@ def granted(draft: StoryDraft, operation: Operation, among: Sequence[Any] | None
     stage = Stage(say, once(plan), twist=twist, wants=(operation.tool,))
     if not question:
         return stage
-    return stage._replace(tells=(Fact("money", str(abs(wish.amount))),), again=operation.again)
+    return stage._replace(tells=(Fact(operation.counts, str(abs(wish.amount))),), again=operation.again)
 
 
 def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = True) -> Stage | None:
@@ -322,7 +326,7 @@ def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = T
     wish = wish_for(draft, operation, rule, own=own)
     if wish is None:
         return None
-    say = _asking(draft, wish, _question(draft, operation))
+    say = _asking(draft, wish, _question(draft, wish))
     asks = wish.open if rule in operation.asked_for else ()
     reads = wish.reads if rule in operation.read_for else ()
     plan = (

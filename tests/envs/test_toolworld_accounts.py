@@ -7,8 +7,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld.apps.account.changes import CHANGES, in_charge
-from turnwise.envs.toolworld.apps.account.parts import refused
-from turnwise.envs.toolworld.apps.account.rules import refund_faults, refunds_whole
+from turnwise.envs.toolworld.apps.account.rules import MAY, refunds_whole
 from turnwise.envs.toolworld.apps.account.state import (
     AppAccount,
     AppDevice,
@@ -24,9 +23,6 @@ from turnwise.envs.toolworld.apps.account.state import (
 )
 from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.story import call
-from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -117,7 +113,7 @@ def test_prices_are_those_of_the_policy():
     ("B10", ["refund_period", "opened"]),
 ])  # fmt: skip
 def test_what_can_be_refunded(key, faults):
-    assert refund_faults(DB, DB.get("purchases", key)) == faults
+    assert broken("refund_purchase", purchase_id=key, to="card") == faults
 
 
 def test_only_a_year_that_was_paid_a_fortnight_ago_comes_back():
@@ -179,19 +175,15 @@ def test_for_a_child_the_organizer_decides():
     assert [in_charge(DB, key) for key in ("A1", "A2", "A3", "none")] == ["A1", "A1", "A3", None]
 
 
-def test_a_trap_that_may_be_granted_is_an_error():
-    draft = StoryDraft(domain_of("apps"), derive_rng("draft"), DB, paraphrase=False, changes=0)
-    draft.customer = "A1"
-    draft.facts["email"] = draft.facts["passcode"] = "…"
-    late = call("refund_purchase", purchase_id="B2", to="card")
-    assert (
-        refused(draft, "…", "B2", "refund_period", tempting=late).plan[-2].arguments["reason"]
-        == "refund_period"
-    )
-    with pytest.raises(EnvError, match="breaks"):
-        refused(
-            draft, "…", "B1", "refund_period", tempting=call("refund_purchase", purchase_id="B1", to="card")
-        )
+def test_whoever_asks_must_decide_about_what_they_ask_for():
+    may = MAY["refund_purchase"]["not_owner"]
+    asked = {"purchase_id": "B5", "to": "card"}  # a child's
+    assert [may(DB, customer, asked) for customer in ("A1", "A2", "A3", None)] == [True, False, False, True]
+    assert [
+        MAY["set_age_limit"]["organizer_only"](DB, customer, {"account_id": "A2"})
+        for customer in ("A1", "A3")
+    ] == [True, False]
+    assert [MAY["change_card"]["minor"](DB, customer, {}) for customer in ("A1", "A2")] == [True, False]
 
 
 # --- talks ------------------------------------------------------------------------------------------
@@ -224,7 +216,7 @@ def asks(action):
 
 
 def test_a_yes_to_another_subscription_is_none():
-    env = find(lambda names, _: "cancel_subscription" in names, traps=0, changes=0)
+    env = find(lambda _, stage: stage.wants == ("cancel_subscription",) and "one" not in stage.say and "each" not in stage.say, traps=0, changes=0)  # fmt: skip
     until(env, asks)
     right = next(step for step in env.state.case.planned if step.name == "cancel_subscription").arguments
     own = env.state.db.get("subscriptions", right["subscription_id"])

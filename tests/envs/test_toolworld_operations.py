@@ -11,6 +11,10 @@ import pytest
 
 from turnwise.envs.toolworld.airline import actions as airline_actions
 from turnwise.envs.toolworld.airline import operations as airline
+from turnwise.envs.toolworld.apps import rules as apps
+from turnwise.envs.toolworld.apps.account import actions as account_actions
+from turnwise.envs.toolworld.apps.account import rules as account_rules
+from turnwise.envs.toolworld.apps.account.parts import enter_as_child
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import (
@@ -34,6 +38,7 @@ DESCRIBED = {
     "retail": (retail.OPERATIONS, retail.SECTIONS, retail_actions.Reason),
     "airline": (airline.OPERATIONS, airline.SECTIONS, airline_actions.Reason),
     "telecom": (telecom.OPERATIONS, telecom.SECTIONS, telecom_actions.Reason),
+    "apps": (apps.OPERATIONS, account_rules.SECTIONS, account_actions.AccountReason),
 }
 CHANGES = [(domain, one) for domain, (operations, _, _) in DESCRIBED.items() for one in operations]
 ASKED = [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.tool]
@@ -43,7 +48,9 @@ REFUSALS = [
     for rule in one.may
     if rule in DESCRIBED[domain][1]  # others are about arguments alone: nobody is refused for them
 ]
-SIGHT = {"not_owner", "other_product", "cancel_reason", "no_discount", "no_compensation"}
+OF_WHO = {"not_owner", "minor", "organizer_only"}
+"""Rules that hang on who asks: a call is judged by whose data it changes."""
+SIGHT = {"not_owner", "minor", "other_product", "cancel_reason", "no_discount", "no_compensation"}
 """Rules of which a wish may speak: whose an order is, what it is swapped for, why it is cancelled, what was heard of a flight."""
 
 
@@ -62,14 +69,15 @@ def drafts(domain, paraphrase=True):
     return found
 
 
-def begin(domain, salt, paraphrase=True):
-    """Fresh stories, each with its own chance."""
+def begin(domain, salt, paraphrase=True, rule=""):
+    """Fresh stories, each with its own chance; a child speaks where the rule is about that."""
     for index, old in enumerate(drafts(domain, paraphrase)):
         fresh = StoryDraft(
             old.domain, derive_rng("law", domain, salt, index), old.base, paraphrase=paraphrase, changes=0.3, split=old._split,
         )  # fmt: skip
         fresh.customer, fresh.facts = old.customer, dict(old.facts)
-        yield fresh
+        if rule != "minor" or enter_as_child(fresh):
+            yield fresh
 
 
 @pytest.mark.parametrize(("domain", "operation"), ASKED)
@@ -89,12 +97,12 @@ def test_a_request_breaks_nothing_and_changes_something(domain, operation):
 @pytest.mark.parametrize(("domain", "operation", "rule"), REFUSALS)
 def test_what_is_refused_breaks_exactly_its_rule_first(domain, operation, rule):
     drawn, made = 0, domain_of(domain)
-    for draft in begin(domain, operation.name + rule):
+    for draft in begin(domain, operation.name + rule, rule=rule):
         wish = wish_for(draft, operation, rule, own=rule != "not_owner")
         if wish is None:
             continue
         assert broken(draft.db, draft.customer, wish)[0] == rule
-        if operation.tool and rule != "not_owner":
+        if operation.tool and rule not in OF_WHO:
             assert made.rules(draft.db, operation.tool, wish.arguments)[0] == rule, "as the call is judged"
         drawn += 1
     assert drawn >= 2
@@ -102,7 +110,7 @@ def test_what_is_refused_breaks_exactly_its_rule_first(domain, operation, rule):
 
 @pytest.mark.parametrize(("domain", "operation", "rule"), REFUSALS)
 def test_a_refusal_is_put_on_record_by_its_rule_and_changes_nothing_else(domain, operation, rule):
-    for draft in begin(domain, rule + operation.name):
+    for draft in begin(domain, rule + operation.name, rule=rule):
         stage = refused(draft, operation, rule, own=rule != "not_owner")
         if stage is not None:
             writes = [
@@ -149,15 +157,14 @@ def test_no_wording_gives_a_refusal_away(domain, operation):
     """With the names of things and the values taken out, what is refused is said as what is granted is said."""
     said = collections.defaultdict(set)
     for rule in ("", *operation.may):
-        for draft in begin(domain, f"{operation.name} {rule} away", paraphrase=False):
+        for draft in begin(domain, f"{operation.name} {rule} away", paraphrase=False, rule=rule):
             wish = wish_for(draft, operation, rule, own=rule != "not_owner")
-            if wish is not None:
-                text = f"{wish.clause(draft)} {'' if operation.asked_for else wish.said}"
-                for name in ("things", "new", "there", "many", "it", *wish.arguments):
+            for text in (wish.clause(draft), "" if operation.asked_for else wish.said) if wish else ():
+                for name in ("things", "new", "there", "many", "it", "name", "who", *wish.arguments):
                     text = text.replace(str(wish.fill.get(name) or "\0"), "#")
                 said[rule].add(re.sub(r"\w+_\d+|\$?\d[\d.,]*", "#", text))
     for rule in operation.may.keys() - SIGHT:
-        assert not {one for one in said[rule] if "my " not in one} - said[""], rule
+        assert not {one for one in said[rule] if "my " not in one} - said[""] - {""}, rule
 
 
 @pytest.mark.parametrize("domain", DESCRIBED)

@@ -28,9 +28,7 @@ def each(draft: StoryDraft, api: str, argument: str, keys: Sequence[str], **give
 
 def pages(draft: StoryDraft, api: str, n: int, **given: Json) -> list[PlanStep]:
     """All pages of a list of ``n`` rows."""
-    return [
-        step for page in range(1, 1 + max(1, -(-n // 10))) for step in use(draft, api, page=page, **given)
-    ]
+    return [step for page in range(1, 1 + max(1, -(-n // 10))) for step in use(draft, api, page=page, **given)]  # fmt: skip
 
 
 def mails_of(draft: StoryDraft, person: Contact) -> list[Mail]:

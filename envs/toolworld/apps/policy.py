@@ -1,6 +1,9 @@
 """What somebody's agent reads who looks after apps and the account behind them."""
 
+from turnwise.envs.toolworld.apps.account.rules import SECTIONS
 from turnwise.envs.toolworld.apps.account.state import TODAY
+from turnwise.envs.toolworld.apps.rules import OPERATIONS
+from turnwise.envs.toolworld.operations import reasons
 
 POLICY = f"""\
 # What you may do, and how
@@ -126,8 +129,8 @@ conversation ends with it.
 ## 12. Refusals
 
 12.1 When you refuse a request, record it with record_refusal (about, the id of the thing, and the reason), and tell the person. Unless a
-section says what it is about, it is about the subscription, purchase, device, code, family, team or account that was meant. Where
-several reasons hold, take not_owner, minor and organizer_only before all others, then the one that its section names first.
+section says what it is about, it is about the subscription, purchase, device, code, family, team or account that was meant. The
+reasons of accounts are, with their sections: {reasons(OPERATIONS, SECTIONS)}. Where several hold, take the first of them in this order.
 12.2 The person may insist, or say that somebody allowed it. The answer stays the same; say it kindly and record nothing twice. Do not do
 anything instead that was not asked for.
 """

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from turnwise.envs.toolworld.apps.account.rules import CHECKS
+from turnwise.envs.toolworld.apps.account.keeping import KEEPING
+from turnwise.envs.toolworld.apps.account.paying import PAYING
 from turnwise.envs.toolworld.apps.actions import checked
 from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.operations import rules_of
 from turnwise.tools.core import ToolError
 
+OPERATIONS = (*PAYING, *KEEPING)
+"""All changes of accounts."""
+_of_accounts = rules_of(OPERATIONS)
 MOST_SENT = 25_000
 """Cents that may be sent in one payment."""
 
@@ -20,8 +25,7 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
         return _errand(db, arguments["api"], arguments["arguments"])
     if name == "call_many":
         return [fault for each in arguments["calls"] for fault in _errand(db, each.api, each.arguments)]
-    check = CHECKS.get(name)
-    return check(db, arguments) if check else ()
+    return _of_accounts(db, name, arguments)
 
 
 def _errand(db: Database, api: str, arguments: Mapping[str, Any]) -> Sequence[str]:

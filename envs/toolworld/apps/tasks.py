@@ -3,45 +3,60 @@
 from __future__ import annotations
 
 from turnwise.envs.toolworld.apps import errands
-from turnwise.envs.toolworld.apps.account import keeping, language, paying, questions, sharing, traps
-from turnwise.envs.toolworld.apps.account.parts import enter
+from turnwise.envs.toolworld.apps.account import language
+from turnwise.envs.toolworld.apps.account.parts import enter, enter_as_child
+from turnwise.envs.toolworld.apps.account.questions import QUESTIONS
+from turnwise.envs.toolworld.apps.account.rules import SECTIONS
+from turnwise.envs.toolworld.apps.account.several import SEVERAL
 from turnwise.envs.toolworld.apps.actions import ACTS
 from turnwise.envs.toolworld.apps.policy import POLICY
-from turnwise.envs.toolworld.apps.rules import rules
+from turnwise.envs.toolworld.apps.rules import OPERATIONS, rules
 from turnwise.envs.toolworld.apps.state import build
-from turnwise.envs.toolworld.domain import Domain
+from turnwise.envs.toolworld.domain import Domain, StoryDraft
+from turnwise.envs.toolworld.operations import refusals, refused, requests
+from turnwise.envs.toolworld.story import Stage, call
+
+_FOR_PEOPLE = {
+    "fraud": (
+        "Somebody has taken over my account and changed its passcode.", "A stranger is in my account and buys things, I am locked out.",
+        "My account was hacked last night, I cannot get in.", "I have been locked out of my account by somebody who stole it.",
+    ),
+    "bereavement": (
+        "My husband has died, and I do not know what to do with his account.", "My mother passed away and her account is still there.",
+        "I am writing about the account of my late father.", "My wife died last week. What happens with her account?",
+    ),
+    "legal": (
+        "My lawyer wants to know whom to write to about your terms.", "I am going to take you to court over a bill.",
+        "There is a court order about my account.", "Where can my solicitor send a letter of claim?",
+    ),
+    "safety": (
+        "A stranger writes threatening messages to my daughter in one of your apps.", "My son is being blackmailed by somebody in your app.",
+        "An adult asks my child for pictures in one of the apps.", "Somebody in the app wants to meet my little girl.",
+    ),
+}  # fmt: skip
+FOR_ADULTS = [one for one in OPERATIONS if "minor" in one.may]
+FOR_ORGANIZERS = [one for one in OPERATIONS if "organizer_only" in one.may]
+
+
+def _transfer(draft: StoryDraft) -> Stage | None:
+    reason = draft.rng.choice(sorted(_FOR_PEOPLE))
+    return Stage(draft.words(*_FOR_PEOPLE[reason]), (call("transfer_to_human", reason=reason),))
+
+
+def _minor(draft: StoryDraft) -> Stage | None:
+    """A child who asks for what its parents must; that it is one must be seen, or it says so."""
+    return refused(draft, draft.rng.choice(FOR_ADULTS), "minor") if enter_as_child(draft) else None
+
 
 DOMAIN = Domain(
     name="apps",
     policy=POLICY,
     build=build,
     acts=ACTS,
-    requests={
-        "pay": errands.pay, "decline": errands.decline, "send": errands.send, "mail": errands.invite_group, "mails": errands.file_mails,
-        "number": errands.new_number, "calendar": errands.reschedule, "files": errands.clean_up, "delete_file": errands.delete_file, "share": errands.share, "likes": errands.like_songs,
-        "playlist": errands.playlist, "note": errands.pin, "spent": errands.spent,
-        "cancel": paying.cancel, "tier": paying.tier, "period": paying.period, "pause": paying.pause, "resume": paying.resume,
-        "subscribe": paying.take_out, "refund": paying.refund, "child_refund": paying.child_refund, "dispute": paying.dispute,
-        "redeem": paying.redeem, "gift": paying.gift, "card": paying.card, "storage": paying.storage,
-        "device": keeping.remove, "lost": keeping.lock, "export": keeping.export, "erase": keeping.erase, "close": keeping.close,
-        "email": keeping.email, "devices": keeping.devices_known,
-        "share_subscription": sharing.share, "add_member": sharing.add_member, "remove_member": sharing.remove_member,
-        "age_limit": sharing.age_limit, "allowance": sharing.allowance, "more_seats": sharing.more_seats, "fewer_seats": sharing.fewer_seats,
-        "assign": sharing.assign, "free": sharing.free, "free_seats": sharing.unassigned, "allowed": sharing.allowed,
-        "renewal": questions.renewal, "monthly_sum": questions.monthly_sum, "bought_at": questions.bought_at, "credit": questions.credit,
-        "app_price": questions.app_price, "code_worth": questions.code_worth,
-    },
+    requests={**errands.ERRANDS, **requests(OPERATIONS), **QUESTIONS, **SEVERAL},
     traps={
-        "send_limit": errands.too_much_money, "shared_file": errands.shared_file,
-        "transfer": traps.transfer, "refund_period": traps.too_late, "opened": traps.opened, "refund_to": traps.to_the_card,
-        "child_too_late": traps.child_too_late, "known_device": traps.known_device, "no_duplicate": traps.no_duplicate,
-        "dispute_period": traps.dispute_late, "period_lock": traps.locked_period, "pause_rules": traps.no_pause,
-        "not_active": traps.paused_tier, "already_covered": traps.covered_already, "not_shareable": traps.not_shareable,
-        "bad_code": traps.bad_code, "no_cash": traps.pay_out, "gift_limit": traps.gift_too_large, "storage_full": traps.too_small,
-        "organizer_only": traps.not_the_organizer, "other_family": traps.family_full, "child_member": traps.child_out,
-        "age_limit": traps.too_old, "allowance_limit": traps.too_rich, "last_device": traps.last_device, "not_owner": traps.not_mine,
-        "export_period": traps.exported, "active_subscription": traps.still_running, "not_closed": traps.not_closed,
-        "seats": traps.seats, "outsider": traps.outsider, "minor": traps.minor,
+        **refusals(OPERATIONS, SECTIONS, {"minor": FOR_ADULTS, "organizer_only": FOR_ORGANIZERS}),
+        "minor": _minor, "transfer": _transfer, "send_limit": errands.too_much_money, "shared_file": errands.shared_file,
     },
     enter=enter,
     slots=language.SLOTS,

@@ -37,7 +37,7 @@ def get_account(db: Database, account_id: str) -> Json:
         "subscriptions": {s.subscription_id: s.app for s in _of(db, "subscriptions", account_id)},
         "purchases": {p.purchase_id: p.title for p in _of(db, "purchases", account_id)},
         "devices": {d.device_id: d.kind for d in _of(db, "devices", account_id)},
-        "teams": [t.team_id for t in db.rows("teams") if t.owner == account_id],
+        "teams": [t.team_id for t in _of(db, "teams", account_id)],
     }
     return {**told, "credit": dollars(account.credit), "allowance": dollars(account.allowance), **owned}
 
@@ -108,14 +108,15 @@ def list_kept_data(db: Database, account_id: str) -> Json:
     return {"megabytes": kept, "exports": [plain(row) for row in _of(db, "exports", account_id)]}
 
 
-RefusalReason = Literal[
-    "not_owner", "minor", "organizer_only", "not_active", "period_lock", "pause_rules", "age_rating", "already_covered",
-    "refund_period", "opened", "refund_to", "dispute_period", "known_device", "no_duplicate", "code_expired", "code_used",
+ErrandReason = Literal["send_limit", "shared_file"]
+AccountReason = Literal[
+    "not_owner", "minor", "organizer_only", "not_active", "period_lock", "pause_rules", "age_rating", "already_covered", "not_shareable",
+    "refund_period", "opened", "refund_to", "dispute_period", "known_device", "no_duplicate", "code_used", "code_expired",
     "code_country", "no_cash", "gift_limit", "storage_full", "family_full", "other_family", "child_member", "age_limit",
-    "allowance_limit", "not_shareable", "last_device", "lost_device", "export_period", "active_subscription",
-    "open_dispute", "family_members", "seat_limit", "seat_minimum", "seats_taken", "foreign_domain", "no_free_seat",
-    "send_limit", "shared_file",
+    "allowance_limit", "last_device", "lost_device", "export_period", "active_subscription", "open_dispute", "family_members",
+    "seat_limit", "seat_minimum", "seats_taken", "foreign_domain", "no_free_seat",
 ]  # fmt: skip
+RefusalReason = Literal[AccountReason, ErrandReason]
 
 
 def record_refusal(db: Database, about: str, reason: RefusalReason) -> Written:

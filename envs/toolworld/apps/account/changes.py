@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from turnwise.envs.toolworld.apps.account.state import (
     TODAY,
@@ -66,9 +67,7 @@ def pause_subscription(db: Database, subscription_id: str, months: int) -> Writt
     old = _running(db, subscription_id)
     if old.status == "paused":
         raise ToolError("It is paused already.")
-    return Written(
-        db.update("subscriptions", subscription_id, status="paused", paused_before=True, paused_months=months), "paused"
-    )  # fmt: skip
+    return Written(db.update("subscriptions", subscription_id, status="paused", paused_before=True, paused_months=months), "paused")  # fmt: skip
 
 
 def resume_subscription(db: Database, subscription_id: str) -> Written:
@@ -76,9 +75,7 @@ def resume_subscription(db: Database, subscription_id: str) -> Written:
     old = _running(db, subscription_id)
     if old.status != "paused":
         raise ToolError("It is not paused.")
-    return Written(
-        db.update("subscriptions", subscription_id, status="active", paused_months=0), {"charged": dollars(old.price)}
-    )  # fmt: skip
+    return Written(db.update("subscriptions", subscription_id, status="active", paused_months=0), {"charged": dollars(old.price)})  # fmt: skip
 
 
 def subscribe(db: Database, account_id: str, app: str, tier: Tier, period: Period) -> Written:
@@ -89,9 +86,7 @@ def subscribe(db: Database, account_id: str, app: str, tier: Tier, period: Perio
     renews = (date.fromisoformat(TODAY) + timedelta(30 if period == "monthly" else 365)).isoformat()
     key = fresh_key(db, "subscriptions", "U", account_id, app, tier, period)
     row = AppSubscription(key, account_id, app, tier, period, price, TODAY, renews)
-    return Written(
-        db.put("subscriptions", key, row), {"subscription_id": key, "charged": dollars(price)}
-    )  # fmt: skip
+    return Written(db.put("subscriptions", key, row), {"subscription_id": key, "charged": dollars(price)})
 
 
 def share_subscription(db: Database, subscription_id: str, shared: bool) -> Written:
@@ -126,9 +121,7 @@ def redeem_code(db: Database, account_id: str, code: str) -> Written:
     account: AppAccount = db.get("accounts", account_id)
     db = db.update("codes", code, status="redeemed")
     credit = account.credit + found.amount
-    return Written(
-        db.update("accounts", account_id, credit=credit), {"credit": dollars(credit)}
-    )  # fmt: skip
+    return Written(db.update("accounts", account_id, credit=credit), {"credit": dollars(credit)})
 
 
 def buy_gift_code(db: Database, account_id: str, email: str, dollars_worth: int) -> Written:
@@ -138,9 +131,7 @@ def buy_gift_code(db: Database, account_id: str, email: str, dollars_worth: int)
         raise ToolError("A gift code is worth a dollar or more.")
     code = fresh_key(db, "codes", "G", account_id, email, dollars_worth)
     row = GiftCode(code, 100 * dollars_worth, account.country, sent_to=_address(email))
-    return Written(
-        db.put("codes", code, row), {"code": code, "charged": dollars(100 * dollars_worth)}
-    )  # fmt: skip
+    return Written(db.put("codes", code, row), {"code": code, "charged": dollars(100 * dollars_worth)})
 
 
 def change_card(db: Database, account_id: str, card: str) -> Written:
@@ -240,9 +231,7 @@ def add_seats(db: Database, team_id: str, seats: int) -> Written:
     if seats < 1:
         raise ToolError("Add a seat or more.")
     charged = seats_price(team.seats, seats)
-    return Written(
-        db.update("teams", team_id, seats=team.seats + seats), {"charged": dollars(charged)}
-    )  # fmt: skip
+    return Written(db.update("teams", team_id, seats=team.seats + seats), {"charged": dollars(charged)})
 
 
 def remove_seats(db: Database, team_id: str, seats: int) -> Written:
@@ -305,54 +294,38 @@ def _address(text: str) -> str:
     return text.strip().lower()
 
 
-def _of_subscription(db: Database, subscription_id: str, **_: object) -> str | None:
-    found = db.find("subscriptions", subscription_id)
-    return in_charge(db, found.account_id) if found else None
+def _of(table: str, argument: str) -> Callable[..., str | None]:
+    """Who decides about a row of a table that a call names."""
 
+    def owner(db: Database, **given: Any) -> str | None:
+        row = db.find(table, given[argument])
+        return in_charge(db, row.account_id) if row else None
 
-def _of_purchase(db: Database, purchase_id: str, **_: object) -> str | None:
-    found = db.find("purchases", purchase_id)
-    return in_charge(db, found.account_id) if found else None
-
-
-def _of_device(db: Database, device_id: str, **_: object) -> str | None:
-    found = db.find("devices", device_id)
-    return in_charge(db, found.account_id) if found else None
+    return owner
 
 
 def _of_family(db: Database, family_id: str, **_: object) -> str | None:
-    found = db.find("families", family_id)
+    found: AppFamily | None = db.find("families", family_id)
     return found.organizer if found else None
-
-
-def _of_team(db: Database, team_id: str, **_: object) -> str | None:
-    found = db.find("teams", team_id)
-    return found.owner if found else None
-
-
-def _of_account(db: Database, account_id: str, **_: object) -> str | None:
-    return in_charge(db, account_id)
 
 
 def _of_storage(db: Database, account_id: str, **_: object) -> str | None:
     """A family's storage is the organizer's."""
     account: AppAccount | None = db.find("accounts", account_id)
-    if account is None or not account.family_id:
-        return account_id
-    return db.get("families", account.family_id).organizer
+    return _of_family(db, account.family_id) if account and account.family_id else account_id
 
 
 CHANGES = (
-    *(act(one, "write", _of_subscription) for one in (
+    *(act(one, "write", _of("subscriptions", "subscription_id")) for one in (
         cancel_subscription, change_tier, change_period, pause_subscription, resume_subscription, share_subscription,
     )),
-    *(act(one, "write", _of_purchase) for one in (refund_purchase, open_dispute)),
-    *(act(one, "write", _of_account) for one in (
+    *(act(one, "write", _of("purchases", "purchase_id")) for one in (refund_purchase, open_dispute)),
+    *(act(one, "write", _of("accounts", "account_id")) for one in (
         subscribe, redeem_code, buy_gift_code, change_card, change_email, export_data, delete_app_data, delete_account,
         set_age_limit, set_allowance,
     )),
     act(change_storage, "write", _of_storage),
-    *(act(one, "write", _of_device) for one in (remove_device, lock_device)),
+    *(act(one, "write", _of("devices", "device_id")) for one in (remove_device, lock_device)),
     *(act(one, "write", _of_family) for one in (add_family_member, remove_family_member)),
-    *(act(one, "write", _of_team) for one in (add_seats, remove_seats, assign_seat, free_seat)),
+    *(act(one, "write", _of("teams", "team_id")) for one in (add_seats, remove_seats, assign_seat, free_seat)),
 )  # fmt: skip

@@ -1,154 +1,289 @@
-"""Requests about devices, data, and the account itself."""
+"""What can be changed about devices, data, the account itself, a family and a team. How it is asked for, offered and reported."""
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.apps.account import wishes
+from typing import Any
+
 from turnwise.envs.toolworld.apps.account.parts import (
-    confirm,
-    device,
-    done,
-    grown,
-    led_family,
-    once,
-    own_devices,
-    proposed,
-    verify,
+    DESK,
+    called,
+    children,
+    family_of,
+    leads,
+    me,
+    members,
+    myself,
+    things,
+    wish,
 )
-from turnwise.envs.toolworld.apps.account.rules import CHECKS, running
-from turnwise.envs.toolworld.apps.account.state import KeptData
+from turnwise.envs.toolworld.apps.account.paying import MAY_I, PER
+from turnwise.envs.toolworld.apps.account.rules import LEAST_SEATS, MAY, MOST_SEATS, running
+from turnwise.envs.toolworld.apps.account.state import (
+    CHILD,
+    RATINGS,
+    AppAccount,
+    AppDevice,
+    AppFamily,
+    KeptData,
+    SeatTeam,
+    seats_price,
+)
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import Stage, call, tell
+from turnwise.envs.toolworld.operations import Operation, Patch, WishedChange
+from turnwise.envs.toolworld.story import call
+from turnwise.tasks.core import Json
+
+WELCOME = ("Nothing speaks against it.", "We all agree.", "Everybody knows about it.", "Everyone here wants that.")  # fmt: skip
+FIT = ("I have thought about it.", "I take the responsibility.", "That is all right with me.", "I know what I do.")  # fmt: skip
+UNUSED = ("Nobody uses them.", "They are free.", "We want to save money.", "We have no use for them.")
+MEGABYTES = (
+    "How many megabytes is that?", "Tell me how many megabytes go.", "What is the size of it in megabytes?", "How many megabytes are there?",
+)  # fmt: skip
+CREDIT_LOST = (
+    "How much credit do I lose?", "What credit is on it that goes with it?", "Tell me the credit that is lost.", "What is the amount of credit on it?",
+)  # fmt: skip
+FORMATS = ("json", "csv", "html")
 
 
-def remove(draft: StoryDraft) -> Stage | None:
-    owned = device(draft)
-    if owned is None:
-        return None
-    row, which, look = owned
-    say = wishes.remove_device(draft, which)
-    plan = (
-        *verify(draft), *look, confirm(f"I will remove your {row.kind} {row.device_id} from your account."),
-        call("remove_device", device_id=row.device_id), tell(f"Done, your {row.kind} is removed from your account."),
+# --- wishes ------------------------------------------------------------------------------------------
+
+
+def _device(operation: Operation, draft: StoryDraft, row: AppDevice) -> WishedChange:
+    others = [d for d in draft.db.rows("devices") if d.account_id == row.account_id and d != row]
+    it = called(draft, row.account_id, f"my {row.kind}", f"{row.kind} {row.device_id}")
+    reads = tuple(call("get_device", device_id=d.device_id) for d in others)
+    return wish(operation, draft, row.device_id, {"device_id": row.device_id}, it, fill={"device": f"{row.kind} {row.device_id}"}, reads=reads)  # fmt: skip
+
+
+def _of_account(operation: Operation, draft: StoryDraft, subject: str, given: dict[str, Json], **more: Any) -> WishedChange:  # fmt: skip
+    """A wish about the account of whoever speaks."""
+    account = me(draft)
+    claims = MAY_I if account.age < CHILD else ()
+    full = {"account_id": account.account_id, **given}
+    return wish(operation, draft, subject, full, claims=claims, **{"about": account.account_id, **more})
+
+
+def _export(operation: Operation, draft: StoryDraft, row: KeptData) -> WishedChange:
+    look = (call("list_kept_data", account_id=draft.customer),)
+    given: dict[str, Json] = {"app": row.app, "format": draft.rng.choice(FORMATS)}
+    return _of_account(operation, draft, f"data {row.app}", given, reads=look)
+
+
+def _erase(operation: Operation, draft: StoryDraft, row: KeptData) -> WishedChange:
+    own = [s.subscription_id for s in running(draft.db, draft.customer, row.app)]
+    look = [call("list_kept_data", account_id=draft.customer), *(call("get_subscription", subscription_id=key) for key in own)]  # fmt: skip
+    return _of_account(
+        operation, draft, f"data {row.app}", {"app": row.app}, amount=row.megabytes, reads=tuple(look), about=own[0] if own else draft.customer,
+        fill={"size": f"{row.megabytes} megabytes"},
     )  # fmt: skip
-    return done(say, plan, "remove_device")
 
 
-def lock(draft: StoryDraft) -> Stage | None:
-    owned = device(draft) or device(draft, last=True)
-    if owned is None:
-        return None
-    row, which, look = owned
-    say = draft.words(
-        f"I lost {which}. Lock it.", f"Somebody has stolen {which}; block it, please.", f"Please put {which} into lost mode, I left it on a train.",
-        f"I cannot find {which} anywhere. Secure it from afar by locking it.",
-    )  # fmt: skip
-    plan = (
-        *verify(draft), *look, confirm(f"I will lock your {row.kind} {row.device_id} as lost, at no cost."),
-        call("lock_device", device_id=row.device_id), tell(f"Done, your {row.kind} is locked."),
-    )  # fmt: skip
-    return done(say, plan, "lock_device")
+def _close(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
+    own = [s.subscription_id for s in running(draft.db, draft.customer)]
+    look = [call("get_subscription", subscription_id=key) for key in own[:1]]
+    family = [] if own or not leads(draft) else [call("get_family", family_id=account.family_id)]
+    return _of_account(operation, draft, "close", {}, amount=account.credit, reads=(*look, *family))
 
 
-def _kept(draft: StoryDraft) -> list[KeptData]:
-    return [row for row in draft.db.rows("kept") if row.account_id == draft.customer]
+def _ended(draft: StoryDraft, account: AppAccount) -> list[Patch]:
+    """No subscription runs any more."""
+    own = running(draft.db, draft.customer)
+    return [("subscriptions", row.subscription_id, {"status": "cancelled"}) for row in own]
 
 
-def export(draft: StoryDraft) -> Stage | None:
-    if grown(draft) is None:
-        return None
-    row = draft.free(
-        [k for k in _kept(draft) if not CHECKS["export_data"](draft.db, {"account_id": draft.customer, "app": k.app})],
-        lambda k: f"data {k.app}",
-    )  # fmt: skip
-    if row is None:
-        return None
-    first, second = draft.rng.sample(("json", "csv", "html"), 2)
-    twisted = draft.changes_mind
-    form = second if twisted else first
-    say = wishes.export(draft, row.app, first)
-    twist = draft.words(
-        f"Could it be {second} instead? Yes, {second}, please.",
-        f"Hm, I need {second} rather.",
-        f"No: {second}.",
-        f"I just see that it must be {second}.",
-    )
-
-    def offer(of: str) -> str:
-        return f"I will export your {row.app} data as {of} and send you the copy, at no cost."
-
-    plan = (
-        *verify(draft), call("list_kept_data", account_id=draft.customer), *proposed(offer(first), twisted=twisted), confirm(offer(form)),
-        call("export_data", account_id=draft.customer, app=row.app, format=form), tell(f"Done, the copy of your {row.app} data is on its way."),
-    )  # fmt: skip
-    return Stage(say, plan, twist=twist if twisted else "", wants=("export_data",))
+def _contested(draft: StoryDraft, account: AppAccount) -> list[Patch]:
+    own = [p.purchase_id for p in draft.db.rows("purchases") if p.account_id == draft.customer]
+    status = {"status": "disputed: unknown_purchase"}
+    return [*_ended(draft, account), ("purchases", draft.rng.choice(own), status)]
 
 
-def erase(draft: StoryDraft) -> Stage | None:
-    if grown(draft) is None:
-        return None
-    row = draft.free(
-        [k for k in _kept(draft) if not running(draft.db, draft.customer, k.app)], lambda k: f"data {k.app}"
-    )
-    if row is None:
-        return None
-    asks = wishes.asks(draft)
-    question = draft.words(*wishes.MEGABYTES) if asks else ""
-    say = wishes.with_more(draft, wishes.erase(draft, row.app), question=question)
-    plan = (
-        *verify(draft), call("list_kept_data", account_id=draft.customer),
-        confirm(f"I will delete all your {row.app} data, {row.megabytes} megabytes, which cannot be undone."),
-        call("delete_app_data", account_id=draft.customer, app=row.app), tell(f"Done, your {row.app} data are deleted: {row.megabytes} megabytes."),
-    )  # fmt: skip
-    tells, again = (
-        ((Fact("count", str(row.megabytes)),), "How many megabytes was that?") if asks else ((), "")
-    )
-    return Stage(say, plan, tells, again=again, wants=("delete_app_data",))
-
-
-def close(draft: StoryDraft) -> Stage | None:
-    """The whole account; only as the first thing that is asked for, in a world in which no subscription runs."""
-    account = grown(draft)
-    if account is None or draft.used or led_family(draft) or not once(draft, "close"):
-        return None
-    for row in running(draft.db, draft.customer):
-        draft.override("subscriptions", row.subscription_id, status="cancelled")
-    asks = wishes.asks(draft)
-    question = draft.words(*wishes.CREDIT_LOST) if asks else ""
-    say = wishes.with_more(draft, wishes.close(draft), question=question)
-    plan = (
-        *verify(draft), confirm(f"I will delete your account; {dollars(account.credit)} of credit goes with it."),
-        call("delete_account", account_id=draft.customer), tell(f"Done, your account is deleted, and with it {dollars(account.credit)} of credit."),
-    )  # fmt: skip
-    tells, again = ((Fact("money", str(account.credit)),), "How much credit is lost?") if asks else ((), "")
-    return Stage(say, plan, tells, again=again, wants=("delete_account",))
-
-
-def email(draft: StoryDraft) -> Stage | None:
-    account = grown(draft)
-    if account is None or not once(draft, "email"):
-        return None
+def _email(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
     new = f"{account.name.split()[0].lower()}{draft.rng.randint(10, 99)}@mailbox.example"
-    say = draft.words(
-        f"Change the address of my account to {new}.", f"From now on my account's e-mail address is {new}.", f"Please update my mail address to {new}.",
-        f"I have a new address, {new}; put it into my account.",
-    )  # fmt: skip
-    plan = (
-        *verify(draft), confirm(f"I will change the e-mail address of your account to {new}."),
-        call("change_email", account_id=draft.customer, email=new), tell("Done, the address is changed."),
-    )  # fmt: skip
-    return done(say, plan, "change_email")
+    return _of_account(operation, draft, "email", {"email": new})
 
 
-def devices_known(draft: StoryDraft) -> Stage | None:
-    """A question: how many devices there are."""
-    if grown(draft) is None or not once(draft, "devices known"):
+def _families(draft: StoryDraft, own: bool) -> list[AppFamily]:
+    family = family_of(draft)
+    return [family] if family and own else []
+
+
+def _add(operation: Operation, draft: StoryDraft, family: AppFamily) -> WishedChange | None:
+    """Somebody who is in no family, or in another one."""
+    others: list[AppAccount] = [a for a in draft.db.rows("accounts") if a.family_id != family.family_id]
+    alone = draft.rng.random() < 0.6
+    able = [a for a in others if a.age >= CHILD and alone is (not a.family_id)]
+    if not able:
         return None
-    count = sum(d.status == "active" for d in own_devices(draft))
-    say = draft.words(
-        "How many devices of mine are in use on my account?", "On how many devices am I signed in?", "What is the number of devices that my account is used on?",
-        "Count the devices that are signed in with my account.",
-    )  # fmt: skip
-    look = tuple(call("get_device", device_id=d.device_id) for d in own_devices(draft))
-    plan = (*verify(draft), *look, tell(f"There are {count}."))
-    return Stage(say, plan, (Fact("count", str(count)),), again="How many devices are there?")
+    one = draft.rng.choice(able)
+    given: dict[str, Json] = {"family_id": family.family_id, "email": one.email}
+    return wish(operation, draft, f"member {one.account_id}", given, about=family.family_id, claims=WELCOME)
+
+
+def _of_member(
+    operation: Operation, draft: StoryDraft, one: AppAccount, given: dict[str, Json], **more: Any
+) -> WishedChange:
+    """A wish about somebody of a family; it is the family's whoever leads it alone may have."""
+    about = one.account_id if leads(draft) else one.family_id
+    look = (call("get_family", family_id=one.family_id),)
+    full = {"account_id": one.account_id, **given}
+    fill = {"who": one.name.split()[0], "name": one.name}
+    return wish(operation, draft, f"member {one.account_id}", full, about=about, fill=fill, **more)._replace(find=look)  # fmt: skip
+
+
+def _expel(operation: Operation, draft: StoryDraft, one: AppAccount) -> WishedChange:
+    return _of_member(operation, draft, one, {"family_id": one.family_id})
+
+
+def _limit(operation: Operation, draft: StoryDraft, one: AppAccount) -> WishedChange:
+    limit = draft.rng.choice([f"{rating}+" for rating in RATINGS if f"{rating}+" != one.age_limit])
+    return _of_member(operation, draft, one, {"limit": limit}, claims=FIT)
+
+
+def _allow(operation: Operation, draft: StoryDraft, one: AppAccount) -> WishedChange:
+    much = draft.rng.choice((draft.rng.randrange(5, 105, 5), draft.rng.randrange(5, 305, 5)))
+    return _of_member(operation, draft, one, {"allowance_dollars": much}, claims=FIT)
+
+
+def _allow_other(draft: StoryDraft, old: WishedChange) -> WishedChange:
+    return _allow(old.operation, draft, draft.db.get("accounts", str(old.arguments["account_id"])))
+
+
+def _of_team(operation: Operation, draft: StoryDraft, team: SeatTeam, given: dict[str, Json], **more: Any) -> WishedChange:  # fmt: skip
+    it = called(draft, team.account_id, draft.words("my team", "my business team", "our team", "the team of my company"), f"team {team.team_id}")  # fmt: skip
+    return wish(operation, draft, team.team_id, {"team_id": team.team_id, **given}, it, **more)
+
+
+def _enlarge(operation: Operation, draft: StoryDraft, team: SeatTeam) -> WishedChange:
+    more = draft.rng.choice((*range(2, 13), *range(MOST_SEATS + 1 - team.seats, 61, 4)))
+    return _of_team(operation, draft, team, {"seats": more}, amount=seats_price(team.seats, more), fill={"unit": "month"})  # fmt: skip
+
+
+def _enlarge_other(draft: StoryDraft, old: WishedChange) -> WishedChange:
+    return _enlarge(old.operation, draft, draft.db.get("teams", old.subject))
+
+
+def _shrink(operation: Operation, draft: StoryDraft, team: SeatTeam) -> WishedChange:
+    free = max(2, team.seats - max(len(team.members), LEAST_SEATS))
+    less = draft.rng.choice((draft.rng.randint(2, free), draft.rng.randint(2, team.seats)))
+    return _of_team(operation, draft, team, {"seats": less}, claims=UNUSED)
+
+
+def _assign(operation: Operation, draft: StoryDraft, team: SeatTeam) -> WishedChange:
+    who = f"{draft.rng.choice(('kai', 'lou', 'mika', 'noa', 'sasha'))}{draft.rng.randint(2, 9)}"
+    domain = team.domain if draft.rng.random() < 0.7 else "freelance.example"
+    return _of_team(operation, draft, team, {"email": f"{who}@{domain}"})
+
+
+def _free(operation: Operation, draft: StoryDraft, team: SeatTeam) -> WishedChange:
+    return _of_team(operation, draft, team, {"email": draft.rng.choice(team.members)})
+
+
+def _full(draft: StoryDraft, team: SeatTeam) -> list[Patch]:
+    return [("teams", team.team_id, {"seats": max(LEAST_SEATS, len(team.members))})] if len(team.members) >= LEAST_SEATS else []  # fmt: skip
+
+
+DEVICES, TEAMS, KEPT = things("devices"), things("teams"), things("kept")
+
+# --- the changes -------------------------------------------------------------------------------------
+
+REMOVE = Operation(
+    "device", "remove_device",
+    ("remove {it} from my account", "sign {it} out of my account", "take {it} off my account", "unlink {it} from my account", "deregister {it}, since I gave it away", "delete {it} from my account"),
+    "remove your {device} from your account", "your {device} is removed from your account.",
+    MAY["remove_device"], DEVICES, _device, DESK, read_for=("last_device",),
+    prepare={"lost_device": lambda draft, row: [("devices", row.device_id, {"status": "lost"})]},
+)  # fmt: skip
+LOCK = Operation(
+    "lost", "lock_device",
+    ("lock {it}, since I lost it", "block {it}, as somebody has stolen it", "put {it} into lost mode", "secure {it} from afar by locking it", "mark {it} as lost and lock it", "lock {it}, as I cannot find it"),
+    "lock your {device} as lost, at no cost", "your {device} is locked.",
+    MAY["lock_device"], things("devices", lambda device: device.status == "active"), _device, DESK,
+)  # fmt: skip
+EXPORT = Operation(
+    "export", "export_data",
+    ("send me a copy of my {app} data as {format}", "export what {app} has stored about me as {format}", "get me all that {app} keeps about me, as {format}",
+     "prepare my data from {app} in the format {format}", "give me a {format} copy of what {app} knows about me", "let me have my {app} data in {format}"),
+    "export your {app} data as {format} and send you the copy, at no cost", "the copy of your {app} data is on its way.",
+    MAY["export_data"], KEPT, _export, DESK, read_for=("export_period",), matches=("format",),
+    second=("Could it be {format} instead? Yes, {format}, please.", "Hm, I need {format} rather.", "No: {format}.", "I just see that it must be {format}."),
+    rethink=lambda draft, old: old.given(format=draft.rng.choice([form for form in FORMATS if form != old.arguments["format"]])),
+)  # fmt: skip
+ERASE = Operation(
+    "erase", "delete_app_data",
+    ("delete everything that {app} keeps about me", "erase my {app} data for good", "wipe what {app} has about me", "delete all my data at {app}", "destroy whatever {app} has stored about me",
+     "clear all data that {app} has of me"),
+    "delete all your {app} data, {size}, which cannot be undone", "your {app} data are deleted: {size}.",
+    MAY["delete_app_data"], KEPT, _erase, DESK, MEGABYTES, "How many megabytes was that?", counts="count", read_for=("active_subscription",),
+)  # fmt: skip
+CLOSE = Operation(
+    "close", "delete_account",
+    ("close my account for good", "delete my account", "shut down my account", "terminate my account, since I am done with you", "remove my whole account", "deactivate my account for ever"),
+    "delete your account; {money} of credit goes with it", "your account is deleted, and with it {money} of credit.",
+    MAY["delete_account"], myself, _close, DESK, CREDIT_LOST, "How much credit is lost?", read_for=("active_subscription", "family_members"),
+    prepare={"": _ended, "family_members": _ended, "open_dispute": _contested},
+)  # fmt: skip
+EMAIL = Operation(
+    "email", "change_email",
+    ("change the address of my account to {email}", "set the e-mail address of my account to {email}", "update my mail address to {email}", "put my new address, {email}, into my account",
+     "replace the mail address of my account by {email}", "use {email} as the address of my account from now on"),
+    "change the e-mail address of your account to {email}", "the address is changed.", MAY["change_email"], myself, _email, DESK,
+)  # fmt: skip
+ADD_MEMBER = Operation(
+    "add_member", "add_family_member",
+    ("add {email} to my family", "take {email} into our family group", "make {email} a member of my family", "include {email} in my family", "bring {email} into my family", "let {email} join my family"),
+    "add {email} to your family", "{email} is a member of the family now.",
+    MAY["add_family_member"], _families, _add, DESK,
+)  # fmt: skip
+REMOVE_MEMBER = Operation(
+    "remove_member", "remove_family_member",
+    ("take {name} out of my family", "remove the account of {name} from my family", "remove {name} from our family group", "take the account of {name} off my family",
+     "drop {name}, who lives somewhere else now, from my family", "exclude {name} from the family"),
+    "remove {name} from your family", "{name} is no member of your family any more.",
+    MAY["remove_family_member"], lambda draft, own: members(draft, lambda one: True) if own else [], _expel, DESK,
+)  # fmt: skip
+AGE_LIMIT = Operation(
+    "age_limit", "set_age_limit",
+    ("let {who} buy and see things up to {limit}", "set the age limit of my child {who} to {limit}", "change the age limit of {who} to {limit}", "put the age limit of our child {who} at {limit}",
+     "change what {who} may see: the age limit is to be {limit}", "make {limit} the age limit of {who}"),
+    "set the age limit of {who} to {limit}", "the age limit of {who} is {limit} now.",
+    MAY["set_age_limit"], children, _limit, DESK,
+)  # fmt: skip
+ALLOWANCE = Operation(
+    "allowance", "set_allowance",
+    ("give {who} an allowance of ${allowance_dollars} a month", "let {who} spend ${allowance_dollars} a month from now on", "set the allowance of my child {who} to ${allowance_dollars} a month",
+     "put the pocket money of {who} in the store at ${allowance_dollars} a month", "allow {who} to spend ${allowance_dollars} a month", "change the allowance of {who} to ${allowance_dollars} a month"),
+    "set the allowance of {who} to ${allowance_dollars} a month", "the allowance of {who} is ${allowance_dollars} a month now.",
+    MAY["set_allowance"], children, _allow, DESK, rethink=_allow_other,
+    second=("No, ${allowance_dollars} a month will do.", "Let me think: ${allowance_dollars} a month.", "Rather ${allowance_dollars} a month.", "My partner says ${allowance_dollars} a month, so that."),
+)  # fmt: skip
+MORE_SEATS = Operation(
+    "more_seats", "add_seats",
+    ("add {seats} seats to {it}", "book {seats} more seats for {it}", "get {seats} additional seats for {it}", "order {seats} extra seats for {it}", "buy {seats} further seats for {it}",
+     "expand {it} by {seats} seats"),
+    "add {seats} seats to your team for {money}", "your team has {seats} more seats, and they cost {money} a month.",
+    MAY["add_seats"], TEAMS, _enlarge, DESK, PER, "What do the seats cost a month?", rethink=_enlarge_other,
+    second=("Make that {seats} seats.", "I have counted again: {seats} seats.", "No, {seats} seats, somebody is leaving.", "We talked about it; it is {seats} seats now."),
+)  # fmt: skip
+FEWER_SEATS = Operation(
+    "fewer_seats", "remove_seats",
+    ("give {seats} seats of {it} back", "remove {seats} seats from {it}", "take {seats} seats off {it}", "drop {seats} seats of {it}", "reduce {it} by {seats} seats", "return {seats} seats of {it}"),
+    "remove {seats} seats from your team; nothing is refunded", "the {seats} seats are given back.",
+    MAY["remove_seats"], TEAMS, _shrink, DESK,
+)  # fmt: skip
+ASSIGN = Operation(
+    "assign", "assign_seat",
+    ("assign a seat of {it} to {email}", "give {email} a seat of {it}", "let {email}, a new colleague, have a seat of {it}", "hand a seat of {it} to {email}", "set {email} up with a seat of {it}",
+     "put {email} on a seat of {it}"),
+    "assign a seat of your team to {email}", "the seat is assigned to {email}.",
+    MAY["assign_seat"], TEAMS, _assign, DESK, prepare={"no_free_seat": _full},
+)  # fmt: skip
+FREE = Operation(
+    "free", "free_seat",
+    ("free the seat of {email} in {it}", "take the seat that {email} has in {it} away", "withdraw the seat of {email} in {it}", "release the seat of {email} in {it}",
+     "revoke the seat of {email}, who does not work here any longer, in {it}", "clear the seat of {email} in {it}"),
+    "free the seat of {email} in your team", "the seat of {email} is free.",
+    MAY["free_seat"], TEAMS, _free, DESK,
+)  # fmt: skip
+KEEPING = (
+    REMOVE, LOCK, EXPORT, ERASE, CLOSE, EMAIL, ADD_MEMBER, REMOVE_MEMBER, AGE_LIMIT, ALLOWANCE, MORE_SEATS, FEWER_SEATS, ASSIGN, FREE,
+)  # fmt: skip

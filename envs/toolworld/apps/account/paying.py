@@ -1,367 +1,383 @@
-"""Requests about money: subscriptions, refunds, contested charges, gift codes, storage."""
+"""What can be changed about money: subscriptions, purchases, gift codes, cards, storage. How it is asked for, offered and reported."""
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.apps.account import wishes
+from typing import Any
+
 from turnwise.envs.toolworld.apps.account.parts import (
-    confirm,
-    done,
-    grown,
-    led_family,
-    once,
-    proposed,
-    purchase,
-    subscription,
-    verify,
+    DESK,
+    called,
+    children,
+    family_of,
+    leads,
+    me,
+    myself,
+    things,
+    wish,
 )
-from turnwise.envs.toolworld.apps.account.rules import (
-    covered,
-    dispute_faults,
-    refund_faults,
-    refunds_whole,
-)
+from turnwise.envs.toolworld.apps.account.rules import MAY, refunds_whole, running, twins
 from turnwise.envs.toolworld.apps.account.state import (
     CHILD,
     TIERS,
+    AppAccount,
+    AppSubscription,
     GiftCode,
+    Purchase,
     StoragePlan,
-    StoreApp,
-    days_since,
     price_of,
 )
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.operations import Operation, Patch, WishedChange, never
+from turnwise.envs.toolworld.story import call
+from turnwise.envs.toolworld.vocabulary import counted
+from turnwise.tasks.core import Json
+
+STAYS_PAUSED = (
+    "If it is paused, leave it paused.", "Should it be paused, it stays so.", "Do not end a pause for that.", "A pause must not end by that.",
+)  # fmt: skip
+NEW_TO_ME = ("I do not have it yet.", "It is new to me.", "So far I have none.", "I am without it so far.")
+MAY_I = ("My mum said yes.", "My parents allow it.", "Dad is fine with it.", "I have asked at home.")
+RECENT = (
+    "I bought it only last week.", "It is brand new.", "It cannot be two weeks old.", "I got it just a few days ago.", "I never opened it.",
+    "It is untouched.", "Nobody has looked into it.", "It was not even opened.",
+)  # fmt: skip
+LATE = ("I only see it now.", "I have just found it.", "It was among older bills.", "Until today I had not noticed it.")  # fmt: skip
+GOOD_CODE = ("It is certainly good.", "I was given it yesterday.", "It has not been used.", "It's a fresh one.")  # fmt: skip
+LITTLE = ("I hardly use any.", "That is enough for me.", "More I do not need.", "I have little that is stored.")  # fmt: skip
+BACK = (
+    "Do I get anything back, and how much?", "What do you refund?", "Tell me how much of the money returns to me.",
+    "Is there money back, and what sum?", "How much will I be refunded?", "What amount comes back?",
+)  # fmt: skip
+REFUNDED = ("How much is it?", "What sum do I get?", "Tell me the amount.", "What does the refund come to?")
+CREDIT_AFTER = (
+    "What is my credit afterwards?", "Tell me the new sum of my credit.", "How much credit have I then?", "What does my credit come to with it?",
+)  # fmt: skip
+PER = (
+    "What does it cost a {unit} then?", "How much is that a {unit}?", "Tell me what I pay a {unit} for it.", "What is the price per {unit}?",
+    "What will I pay per {unit}?", "And what would that be a {unit}?",
+)  # fmt: skip
+UNITS = {"monthly": "month", "yearly": "year"}
+_WHERE = {"credit": "as credit", "card": "to my card"}
+_SOLD = "the {kind} {title}"
 
 
-def _told(say: str, plan: tuple[PlanStep, ...], cents: int | None, again: str, *wants: str) -> Stage:
-    """A request for a change; ``cents`` must be told, where somebody asks for them."""
-    if cents is None:
-        return Stage(say, plan, wants=wants)
-    return Stage(say, plan, (Fact("money", str(cents)),), again=again, wants=wants)
+# --- wishes ------------------------------------------------------------------------------------------
 
 
-def cancel(draft: StoryDraft) -> Stage | None:
-    """To the end of its period, or at once with its price back: that is for the policy to say."""
-    meant = subscription(draft, lambda s: s.status in ("active", "paused"))
-    if meant is None:
-        return None
-    row, which, look = meant
+def _of(operation: Operation, draft: StoryDraft, row: AppSubscription, given: dict[str, Json], **more: Any) -> WishedChange:  # fmt: skip
+    """A wish about a subscription, which is named by its app or by its number."""
+    name = f"{row.app} subscription"
+    it = called(draft, row.account_id, f"my {name}", f"{name} {row.subscription_id}")
+    fill = {"app": row.app, "unit": UNITS[row.period], **more.pop("fill", {})}
+    return wish(operation, draft, row.subscription_id, {"subscription_id": row.subscription_id, **given}, it, fill=fill, **more)  # fmt: skip
+
+
+def _cancel(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
     whole = refunds_whole(row)
-    asks = wishes.asks(draft)
-    question = draft.words(*wishes.BACK) if asks else ""
-    say = wishes.with_more(draft, wishes.cancel(draft, which), question=question)
-    back = row.price if whole else 0
-    told = (
-        f"{dollars(back)} will be refunded"
-        if whole
-        else f"it can be used until {row.renews}, and $0.00 is refunded"
-    )
-    plan = (
-        *verify(draft), *look, confirm(f"I will cancel your {row.app} subscription: {told}."),
-        call("cancel_subscription", subscription_id=row.subscription_id, refund=whole), tell(f"Done, the subscription is cancelled, and {dollars(back)} is refunded."),
-    )  # fmt: skip
-    return _told(say, plan, back if asks else None, "How much do I get back?", "cancel_subscription")
+    told = (f"{dollars(row.price)} will be refunded" if whole else f"it can be used until {row.renews}, and $0.00 is refunded")  # fmt: skip
+    return _of(operation, draft, row, {"refund": whole}, fill={"told": told}, amount=row.price if whole else 0)  # fmt: skip
 
 
-def tier(draft: StoryDraft) -> Stage | None:
-    """Another tier; at times another one than that after all."""
-    meant = subscription(draft, lambda s: s.status == "active")
-    if meant is None:
-        return None
-    row, which, look = meant
-    app: StoreApp = draft.db.get("store", row.app)
-    first, second = draft.rng.sample([name for name in TIERS if name != row.tier], 2)
-    twisted = draft.changes_mind
-    new = second if twisted else first
-    asks = wishes.asks(draft)
-    question = wishes.per(draft, row.period) if asks else ""
-    say = wishes.with_more(draft, wishes.tier(draft, which, first), wishes.STAYS_PAUSED, question)
-    twist = draft.words(
-        f"Hm, no. Make it {second}.", f"On second thoughts I would rather have {second}.", f"Wait, {second} would be better.",
-        f"Actually, let us take {second}.",
+def _tier(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
+    new = draft.rng.choice([name for name in TIERS if name != row.tier])
+    price = price_of(draft.db.get("store", row.app), new, row.period)
+    return _of(
+        operation, draft, row, {"tier": new}, fill={"charged": dollars(max(0, price - row.price))}, amount=price,
+        reads=(call("get_app", app=row.app),), claims=STAYS_PAUSED, share=1,
     )  # fmt: skip
 
-    def offer(to: str) -> str:
-        price = price_of(app, to, row.period)
-        return f"I will change your {row.app} subscription to {to}: {dollars(max(0, price - row.price))} is charged now, and then it costs {dollars(price)}."
 
-    price = price_of(app, new, row.period)
-    plan = (
-        *verify(draft), *look, call("get_app", app=row.app), *proposed(offer(first), twisted=twisted), confirm(offer(new)),
-        call("change_tier", subscription_id=row.subscription_id, tier=new), tell(f"Done, your {row.app} subscription is {new} now and costs {dollars(price)}."),
-    )  # fmt: skip
-    stage = _told(say, plan, price if asks else None, "What does it cost now?", "change_tier")
-    return stage._replace(twist=twist if twisted else "")
-
-
-def period(draft: StoryDraft) -> Stage | None:
-    """Yearly instead of monthly; or the other way round, shortly before it renews."""
-    meant = subscription(
-        draft, lambda s: s.status == "active" and (s.period == "monthly" or days_since(s.renews) >= -30)
-    )
-    if meant is None:
-        return None
-    row, which, look = meant
+def _period(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
     new = "yearly" if row.period == "monthly" else "monthly"
     price = price_of(draft.db.get("store", row.app), row.tier, new)
-    asks = wishes.asks(draft)
-    question = wishes.per(draft, new) if asks else ""
-    say = wishes.with_more(draft, wishes.period(draft, which, new), question=question)
     cost = f"{dollars(price)} is charged now" if new == "yearly" else f"then it costs {dollars(price)}"
-    plan = (
-        *verify(draft), *look, call("get_app", app=row.app), confirm(f"I will change your {row.app} subscription to {new} billing: {cost}."),
-        call("change_period", subscription_id=row.subscription_id, period=new), tell(f"Done, your {row.app} subscription is paid {new} now, and that is {dollars(price)}."),
-    )  # fmt: skip
-    return _told(say, plan, price if asks else None, "And what does it cost?", "change_period")
-
-
-def pause(draft: StoryDraft) -> Stage | None:
-    meant = subscription(
-        draft, lambda s: s.status == "active" and s.period == "monthly" and not s.paused_before
-    )
-    if meant is None:
-        return None
-    row, which, look = meant
-    first, second = draft.rng.sample((1, 2, 3), 2)
-    twisted = draft.changes_mind
-    new = second if twisted else first
-    say = wishes.pause(draft, which, first)
-    twist = draft.words(
-        f"No, {wishes.months(second)} would be right.", f"Let me correct myself: {wishes.months(second)}.", f"Rather {wishes.months(second)}, please.",
-        f"Oh, make that {wishes.months(second)}.",
+    return _of(
+        operation, draft, row, {"period": new}, fill={"cost": cost, "unit": UNITS[new]}, amount=price,
+        reads=(call("get_app", app=row.app),), claims=STAYS_PAUSED, share=1,
     )  # fmt: skip
 
-    def offer(months: int) -> str:
-        return f"I will pause your {row.app} subscription for {wishes.months(months)}, at no cost."
 
-    plan = (
-        *verify(draft), *look, *proposed(offer(first), twisted=twisted), confirm(offer(new)),
-        call("pause_subscription", subscription_id=row.subscription_id, months=new), tell(f"Done, your {row.app} subscription is paused."),
-    )  # fmt: skip
-    return Stage(say, plan, twist=twist if twisted else "", wants=("pause_subscription",))
+def _pause(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
+    months = draft.rng.choice((1, 2, 3, 1, 2, 3, 4, 6))
+    return _of(operation, draft, row, {"months": months}, fill={"many": counted(months, "month")})
 
 
-def resume(draft: StoryDraft) -> Stage | None:
-    meant = subscription(draft, lambda s: s.status == "paused")
-    if meant is None:
-        return None
-    row, which, look = meant
-    say = draft.words(
-        f"Resume {which}. What do you charge for that?", f"My break is over: end the pause of {which}. How much is it?",
-        f"Please reactivate {which}, and tell me what I pay now.", f"I need {which} again, so lift its pause. What does it cost me?",
-    )  # fmt: skip
-    plan = (
-        *verify(draft), *look, confirm(f"I will resume your {row.app} subscription; {dollars(row.price)} is charged."),
-        call("resume_subscription", subscription_id=row.subscription_id), tell(f"Done, your {row.app} subscription is active again, and {dollars(row.price)} was charged."),
-    )  # fmt: skip
-    return _told(say, plan, row.price, "What do I pay for that?", "resume_subscription")
+def _resume(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
+    return _of(operation, draft, row, {}, amount=row.price)
 
 
-def take_out(draft: StoryDraft) -> Stage | None:
-    account = grown(draft)
-    if account is None:
-        return None
-    free = [
-        a for a in draft.db.rows("store") if account.age >= a.rating and not covered(draft.db, account, a.app)
-    ]
-    app: StoreApp | None = draft.free(free, lambda a: f"app {a.app}")
-    if app is None:
-        return None
-    level, how = draft.rng.choice(TIERS), draft.rng.choice(("monthly", "yearly"))
-    cost = price_of(app, level, how)
-    asks = wishes.asks(draft)
-    wish, question = wishes.subscribe(draft, app.app, level, how), wishes.per(draft, how) if asks else ""
-    say = wishes.with_more(draft, wish, wishes.NEW_TO_ME, question)
-    plan = (
-        *verify(draft), call("get_app", app=app.app), confirm(f"I will take out a {how} {level} subscription to {app.app} for {dollars(cost)}."),
-        call("subscribe", account_id=draft.customer, app=app.app, tier=level, period=how), tell(f"Done, you have {app.app} {level} now, and {dollars(cost)} was charged."),
-    )  # fmt: skip
-    return _told(say, plan, cost if asks else None, "What was charged for it?", "subscribe")
+def _share(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
+    return _of(operation, draft, row, {"shared": operation is SHARE})
 
 
-def refund(draft: StoryDraft) -> Stage | None:
-    """To where it was paid from; at times as credit, which he may only think of later."""
-    bought = purchase(draft, lambda p: not refund_faults(draft.db, p))
-    if bought is None:
-        return None
-    row, which, look = bought
-    forced = row.paid_with == "credit"
-    twisted = not forced and draft.changes_mind
-    asked = "credit" if forced or (not twisted and draft.rng.random() < 0.4) else "card"
-    to = "credit" if twisted else asked
-    asks = wishes.asks(draft)
-    question = draft.words(*wishes.REFUNDED) if asks else ""
-    claims = draft.rng.choice((wishes.RECENT, wishes.UNOPENED))
-    say = wishes.with_more(draft, wishes.refund(draft, which, asked), claims, question)
-    twist = draft.words(
-        "No, give it to me as credit instead.", "Hm, as credit, please, I will buy something else.", "I would rather have it as credit.",
-        "Thinking about it, put it back as credit.",
+def _subscribe(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
+    app = draft.rng.choice(draft.db.rows("store"))
+    tier, period = draft.rng.choice(TIERS), draft.rng.choice(("monthly", "yearly"))
+    own = running(draft.db, draft.customer, app.app)
+    seen = [call("get_subscription", subscription_id=s.subscription_id) for s in own]
+    family = [call("get_family", family_id=account.family_id)] if account.family_id and not own else []
+    given: dict[str, Json] = {"account_id": account.account_id, "app": app.app, "tier": tier, "period": period}  # fmt: skip
+    return wish(
+        operation, draft, f"app {app.app}", given, about=account.account_id, fill={"unit": UNITS[period]}, amount=price_of(app, tier, period),
+        reads=(call("get_app", app=app.app), *seen, *family), claims=MAY_I if account.age < CHILD else NEW_TO_ME,
     )  # fmt: skip
 
-    def offer(target: str) -> str:
-        return f"I will refund {dollars(row.price)} for the {row.kind} {row.title} {'as credit' if target == 'credit' else 'to your card'}."
 
-    plan = (
-        *verify(draft), *look, *proposed(offer(asked), twisted=twisted), confirm(offer(to)),
-        call("refund_purchase", purchase_id=row.purchase_id, to=to), tell(f"Done, {dollars(row.price)} is refunded for the {row.kind} {row.title}."),
-    )  # fmt: skip
-    stage = _told(say, plan, row.price if asks else None, "How much do I get?", "refund_purchase")
-    return stage._replace(twist=twist if twisted else "")
+def _refund(operation: Operation, draft: StoryDraft, row: Purchase) -> WishedChange:
+    return refunding(operation, draft, row, draft.rng.choice(("card", "card", "credit")))
 
 
-def child_refund(draft: StoryDraft) -> Stage | None:
-    """What a child bought comes back for longer, opened or not."""
-    family = led_family(draft)
-    if family is None:
-        return None
-    children = [one for key in family.members if (one := draft.db.get("accounts", key)).age < CHILD]
-    if not children:
-        return None
-    child = draft.rng.choice(children)
-    bought = purchase(draft, lambda p: not refund_faults(draft.db, p), whose=child.account_id)
-    if bought is None:
-        return None
-    row, which, look = bought
-    first = child.name.split()[0]
-    to = "credit" if row.paid_with == "credit" else "card"
-    asks = wishes.asks(draft)
-    question = draft.words(*wishes.REFUNDED) if asks else ""
-    say = wishes.with_more(draft, wishes.child_refund(draft, which, first, to), question=question)
-    where = {"credit": "as credit", "card": "to the card"}[to]
-    plan = (
-        *verify(draft), call("get_family", family_id=family.family_id), *look,
-        confirm(f"I will refund {dollars(row.price)} for the {row.kind} {row.title} {where}."),
-        call("refund_purchase", purchase_id=row.purchase_id, to=to), tell(f"Done, {dollars(row.price)} is refunded for the {row.kind} {row.title}."),
-    )  # fmt: skip
-    return _told(say, plan, row.price if asks else None, "How much is that?", "refund_purchase")
+def refunding(operation: Operation, draft: StoryDraft, row: Purchase, to: str) -> WishedChange:
+    """A refund of what somebody bought, or a child of theirs."""
+    own = [p for p in draft.db.rows("purchases") if p.account_id == row.account_id]
+    alone = sum(p.title == row.title for p in own) == 1
+    sold = _SOLD.format(kind=row.kind, title=row.title)
+    it = called(draft, row.account_id, sold if alone else "", f"purchase {row.purchase_id}")
+    child: AppAccount = draft.db.get("accounts", row.account_id)
+    is_childs = row.account_id != draft.customer and operation is CHILD_REFUND
+    find = ((call("get_family", family_id=child.family_id), call("get_account", account_id=child.account_id)) if is_childs else ())  # fmt: skip
+    return wish(
+        operation, draft, row.purchase_id, {"purchase_id": row.purchase_id, "to": to}, it, amount=row.price,
+        fill={"sold": sold, "where": _WHERE[to], "who": child.name.split()[0]}, claims=() if is_childs else RECENT,
+    )._replace(find=find)  # fmt: skip
 
 
-def dispute(draft: StoryDraft) -> Stage | None:
-    """A charge that is on no device of the household, or there twice."""
-    reasons = ["unknown_purchase", "charged_twice"]
-    draft.rng.shuffle(reasons)
-    for reason in reasons:
-        bought = purchase(draft, lambda p, why=reason: not dispute_faults(draft.db, p, why))
-        if bought is not None:
-            break
-    else:
-        return None
-    row = bought.row
-    say = wishes.with_more(draft, wishes.dispute(draft, row.purchase_id, reason), wishes.LATE)
-    if reason == "unknown_purchase":
-        look = (
-            call("get_purchase", purchase_id=row.purchase_id),
-            call("get_device", device_id=row.device_id),
-        )
-    else:
-        twins = [
-            p.purchase_id for p in draft.db.rows("purchases")
-            if p.account_id == draft.customer and p.title == row.title and p.date == row.date
-        ]  # fmt: skip
-        look = tuple(call("get_purchase", purchase_id=key) for key in twins)
-    plan = (
-        *verify(draft), *look, confirm(f"I will open a dispute about purchase {row.purchase_id}, at no cost."),
-        call("open_dispute", purchase_id=row.purchase_id, reason=reason), tell("Done, the dispute is open."),
-    )  # fmt: skip
-    return done(say, plan, "open_dispute")
+def _as_credit(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
+    row: Purchase = draft.db.get("purchases", old.subject)
+    wanted = old.arguments["to"] == "card"
+    return refunding(old.operation, draft, row, "credit") if wanted else None
 
 
-def redeem(draft: StoryDraft) -> Stage | None:
-    account = grown(draft)
-    good = [
-        c for c in draft.db.rows("codes") if account and c.status == "unused" and c.country == account.country
-    ]
-    code: GiftCode | None = draft.free(good, lambda c: c.code)
-    if account is None or code is None:
-        return None
-    after = account.credit + code.amount
-    asks = wishes.asks(draft)
-    question = draft.words(*wishes.CREDIT_AFTER) if asks else ""
-    say = wishes.with_more(draft, wishes.redeem(draft, code.code), wishes.GOOD_CODE, question)
-    plan = (
-        *verify(draft), call("check_code", code=code.code), confirm(f"I will redeem the code {code.code}, which adds {dollars(code.amount)} to your credit."),
-        call("redeem_code", account_id=draft.customer, code=code.code), tell(f"Done, your credit is {dollars(after)}."),
-    )  # fmt: skip
-    return _told(say, plan, after if asks else None, "What is my credit now?", "redeem_code")
+def _childs(draft: StoryDraft, own: bool) -> list[Purchase]:
+    """What children of a family bought that whoever speaks leads."""
+    keys = {one.account_id for one in children(draft, own)} if leads(draft) else set[str]()
+    return [p for p in draft.db.rows("purchases") if p.account_id in keys and p.status == "paid"]
 
 
-def gift(draft: StoryDraft) -> Stage | None:
-    if grown(draft) is None or not once(draft, "gift"):
-        return None
-    contact = draft.rng.choice(draft.db.rows("contacts"))
-    first, second = draft.rng.sample(range(10, 210, 10), 2)
-    twisted = draft.changes_mind
-    worth = second if twisted else first
-    say = wishes.gift(draft, first, contact.email)
-    twist = draft.words(
-        f"Let us say ${second} instead.",
-        f"Make it ${second}, I think.",
-        f"No, ${second} is nicer.",
-        f"I have decided on ${second} now.",
-    )
-
-    def offer(amount: int) -> str:
-        return f"I will buy a gift code for {dollars(100 * amount)} and send it to {contact.email}."
-
-    plan = (
-        *verify(draft), *proposed(offer(first), twisted=twisted), confirm(offer(worth)),
-        call("buy_gift_code", account_id=draft.customer, email=contact.email, dollars_worth=worth), tell("Done, the gift code is sent."),
-    )  # fmt: skip
-    return Stage(say, plan, twist=twist if twisted else "", wants=("buy_gift_code",))
+def _dispute(operation: Operation, draft: StoryDraft, row: Purchase) -> WishedChange:
+    twice = operation is TWICE
+    alike = [p.purchase_id for p in twins(draft.db, row)] if twice else []
+    reads = [call("get_purchase", purchase_id=key) for key in alike] if twice else [call("get_device", device_id=row.device_id)]  # fmt: skip
+    given: dict[str, Json] = {"purchase_id": row.purchase_id, "reason": "charged_twice" if twice else "unknown_purchase"}  # fmt: skip
+    it = called(draft, row.account_id, "", f"purchase {row.purchase_id}")
+    return wish(operation, draft, row.purchase_id, given, it, reads=tuple(reads), claims=LATE)
 
 
-def card(draft: StoryDraft) -> Stage | None:
-    if grown(draft) is None or not once(draft, "card"):
-        return None
+def _redeem(operation: Operation, draft: StoryDraft, code: GiftCode) -> WishedChange:
+    given: dict[str, Json] = {"account_id": draft.customer, "code": code.code}
+    after = me(draft).credit + code.amount
+    return wish(operation, draft, code.code, given, fill={"worth": dollars(code.amount)}, amount=after, claims=GOOD_CODE)  # fmt: skip
+
+
+def _gift(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
+    worth = draft.rng.choice((draft.rng.randrange(10, 210, 10), draft.rng.randrange(5, 400, 5)))
+    given: dict[str, Json] = {
+        "account_id": account.account_id,
+        "email": draft.rng.choice(draft.db.rows("contacts")).email,
+        "dollars_worth": worth,
+    }
+    return wish(operation, draft, "gift", given, about=account.account_id, amount=100 * worth)
+
+
+def _other_worth(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
+    worth = draft.rng.randrange(10, 210, 10)
+    given = {**old.arguments, "dollars_worth": worth}
+    fill = {**old.fill, "dollars_worth": str(worth), "money": dollars(100 * worth)}
+    return None if given == old.arguments else old._replace(arguments=given, fill=fill, amount=100 * worth)
+
+
+def _card(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
     new = f"card_{draft.rng.randint(1000, 9999)}"
-    say = draft.words(
-        f"Charge my account to {new} from now on.", f"My old card has run out, use {new}.", f"Please replace my card by {new}.",
-        f"The card of my account shall be {new}.",
-    )  # fmt: skip
-    plan = (
-        *verify(draft), confirm(f"I will change the card of your account to {new}."),
-        call("change_card", account_id=draft.customer, card=new), tell("Done, the card is changed."),
-    )  # fmt: skip
-    return done(say, plan, "change_card")
-
-
-def storage(draft: StoryDraft) -> Stage | None:
-    """A named plan, or the cheapest that is large enough."""
-    account = grown(draft)
-    if account is None or (account.family_id and led_family(draft) is None) or not once(draft, "storage"):
-        return None
-    plans: list[StoragePlan] = sorted(draft.db.rows("plans"), key=lambda plan: plan.price)
-    able = [p for p in plans if p.gigabytes >= account.used_gigabytes and p.plan_id != account.plan_id]
-    old: StoragePlan = draft.db.get("plans", account.plan_id)
-    if len(able) < 2:
-        return None
-    cheapest = next(p for p in plans if p.gigabytes >= account.used_gigabytes)
-    by_price = cheapest.plan_id != account.plan_id and draft.rng.random() < 0.5
-    first, second = (cheapest, cheapest) if by_price else draft.rng.sample(able, 2)
-    twisted = not by_price and draft.changes_mind
-    new = second if twisted else first
-    asks, family = wishes.asks(draft), bool(account.family_id)
-    question = wishes.per(draft, "monthly") if asks else ""
-    say = (
-        wishes.with_more(draft, wishes.cheapest_storage(draft), question=question)
-        if by_price
-        else wishes.with_more(
-            draft, wishes.storage(draft, first.gigabytes, family=family), wishes.LITTLE, question
-        )
+    return wish(
+        operation,
+        draft,
+        "card",
+        {"account_id": account.account_id, "card": new},
+        about=account.account_id,
+        claims=MAY_I if account.age < CHILD else (),
     )
-    twist = draft.words(
-        f"No, {second.gigabytes} GB, please.", f"Hm, then I prefer {second.gigabytes} GB.", f"Let me take {second.gigabytes} GB instead.",
-        f"I would say {second.gigabytes} GB after all.",
+
+
+def _store(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
+    """A named plan, or the cheapest that is large enough."""
+    plans: list[StoragePlan] = sorted(draft.db.rows("plans"), key=lambda plan: plan.price)
+    able = [p for p in plans if p.gigabytes >= account.used_gigabytes]
+    if draft.rng.random() < 0.3:
+        return storing(operation, draft, account, able[0], "the cheapest plan that holds all of it")
+    return storing(operation, draft, account, draft.rng.choice(plans))
+
+
+def storing(
+    operation: Operation, draft: StoryDraft, account: AppAccount, plan: StoragePlan, name: str = ""
+) -> WishedChange:
+    old: StoragePlan = draft.db.get("plans", account.plan_id)
+    family = family_of(draft)
+    mine = draft.words("my storage", "my cloud storage", "the storage that I have", "the cloud storage of mine")  # fmt: skip
+    ours = draft.words("our family's storage", "the storage of our family", "our family storage", "the cloud storage of the family")  # fmt: skip
+    charged = plan.price if plan.price > old.price else 0
+    return wish(
+        operation, draft, "storage", {"account_id": account.account_id, "plan_id": plan.plan_id}, ours if family and draft.rng.random() < 0.5 else mine,
+        about=family.family_id if family and not leads(draft) else account.account_id, amount=plan.price,
+        fill={"new": name or f"{plan.gigabytes} GB", "gigabytes": str(plan.gigabytes), "charged": dollars(charged), "unit": "month"},
+        reads=(call("list_storage_plans"),), claims=() if name else LITTLE,
     )  # fmt: skip
 
-    def offer(to: StoragePlan) -> str:
-        charged = to.price if to.price > old.price else 0
-        return f"I will change your storage plan to {to.plan_id} with {to.gigabytes} GB for {dollars(to.price)} a month; {dollars(charged)} is charged now."
 
-    plan = (
-        *verify(draft), call("list_storage_plans"), *proposed(offer(first), twisted=twisted), confirm(offer(new)),
-        call("change_storage", account_id=draft.customer, plan_id=new.plan_id), tell(f"Done, your storage plan is {new.plan_id} now and costs {dollars(new.price)} a month."),
-    )  # fmt: skip
-    stage = _told(say, plan, new.price if asks else None, "What does it cost a month?", "change_storage")
-    return stage._replace(twist=twist if twisted else "")
+def _other_plan(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
+    """Another plan, where one was named."""
+    others = [plan for plan in draft.db.rows("plans") if plan.plan_id != old.arguments["plan_id"]]
+    named = old.fill["new"].endswith("GB")
+    return storing(old.operation, draft, me(draft), draft.rng.choice(others)) if named else None
+
+
+def _credit(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
+    return wish(operation, draft, "credit", {"account_id": account.account_id}, about=account.account_id)
+
+
+def _seventeen(draft: StoryDraft, account: AppAccount) -> list[Patch]:
+    return [("accounts", account.account_id, {"age": CHILD + 1})]
+
+
+def _codes(draft: StoryDraft, own: bool) -> list[GiftCode]:
+    return draft.db.rows("codes") if myself(draft, own) else []
+
+
+def _in_a_family(draft: StoryDraft, own: bool) -> list[AppSubscription]:
+    found = things("subscriptions", lambda s: s.status == "active")(draft, own)
+    return found if me(draft).family_id else []
+
+
+SUBSCRIPTIONS, PURCHASES = things("subscriptions"), things("purchases", lambda p: p.status == "paid")
+
+# --- the changes -------------------------------------------------------------------------------------
+
+CANCEL = Operation(
+    "cancel", "cancel_subscription",
+    ("cancel {it}", "end {it}", "stop {it}", "terminate {it}", "call off {it}", "discontinue {it}", "let {it} come to an end", "quit {it} for me"),
+    "cancel your {app} subscription: {told}", "your {app} subscription is cancelled: {told}.",
+    MAY["cancel_subscription"], SUBSCRIPTIONS, _cancel, DESK, BACK, "How much do I get back?",
+)  # fmt: skip
+TIER = Operation(
+    "tier", "change_tier",
+    ("change {it} to {tier}", "move {it} to the {tier} tier", "put {it} on {tier}", "bring {it} to the {tier} tier", "switch {it} over to {tier}", "let me have {it} in {tier}"),
+    "change your {app} subscription to {tier}: {charged} is charged now, and then it costs {money}",
+    "your {app} subscription is {tier} now and costs {money}.",
+    MAY["change_tier"], SUBSCRIPTIONS, _tier, DESK, PER, "What does it cost now?",
+    second=("Hm, no. Make it {tier}.", "On second thoughts I would rather have {tier}.", "Wait, {tier} would be better.", "Actually, let us take {tier}."),
+    rethink=lambda draft, old: _tier(old.operation, draft, draft.db.get("subscriptions", old.subject)),
+)  # fmt: skip
+PERIOD = Operation(
+    "period", "change_period",
+    ("let me pay {it} {period} from now on", "switch {it} to {period} payment", "bill {it} {period}", "change {it} to {period} billing",
+     "convert {it} to {period} payment", "set {it} to {period} billing"),
+    "change your {app} subscription to {period} billing: {cost}", "your {app} subscription is paid {period} now, and that is {money}.",
+    MAY["change_period"], SUBSCRIPTIONS, _period, DESK, PER, "And what does it cost?",
+)  # fmt: skip
+PAUSE = Operation(
+    "pause", "pause_subscription",
+    ("pause {it} for {many}", "put {it} on hold for {many}", "freeze {it} for {many}", "suspend {it} for {many}", "give me a break of {many} from {it} by pausing it",
+     "halt {it} for {many}"),
+    "pause your {app} subscription for {many}, at no cost", "your {app} subscription is paused.",
+    MAY["pause_subscription"], SUBSCRIPTIONS, _pause, DESK,
+    second=("No, {many} would be right.", "Let me correct myself: {many}.", "Rather {many}, please.", "Oh, make that {many}."), matches=("months",),
+    rethink=lambda draft, old: _pause(old.operation, draft, draft.db.get("subscriptions", old.subject)),
+)  # fmt: skip
+RESUME = Operation(
+    "resume", "resume_subscription",
+    ("resume {it}", "end the pause of {it}", "reactivate {it}", "lift the pause of {it}", "restart {it}", "continue {it} by ending its pause"),
+    "resume your {app} subscription; {money} is charged", "your {app} subscription is active again, and {money} was charged.",
+    MAY["resume_subscription"], SUBSCRIPTIONS, _resume, DESK,
+    ("What do you charge for that?", "How much is it?", "Tell me what I pay now.", "What does it cost me?"), "What do I pay for that?",
+)  # fmt: skip
+SUBSCRIBE = Operation(
+    "subscribe", "subscribe",
+    ("subscribe me to {app} {tier}, paid {period}", "get me {app} in the {tier} tier with {period} payment", "sign me up for {app}, {tier}, {period}",
+     "set up a {period} {tier} subscription to {app} for me", "take out {app} for me, {tier}, with {period} billing", "order {app} {tier} on a {period} basis"),
+    "take out a {period} {tier} subscription to {app} for {money}", "you have {app} {tier} now, and {money} was charged.",
+    MAY["subscribe"], myself, _subscribe, DESK, PER, "What was charged for it?", read_for=("age_rating", "already_covered"), prepare={"age_rating": _seventeen},
+)  # fmt: skip
+SHARE = Operation(
+    "share_subscription", "share_subscription",
+    ("share {it} with my family", "let everybody in my family use {it}", "make {it} available to my whole family", "extend {it} to my family",
+     "open {it} for all of my family", "allow my family to use {it} by sharing it"),
+    "share your {app} subscription with your family, at no cost", "your {app} subscription is shared.",
+    MAY["share_subscription"], _in_a_family, _share, DESK,
+)  # fmt: skip
+UNSHARE = Operation(
+    "unshare", "share_subscription",
+    ("stop sharing {it} with my family", "end the sharing of {it}", "put an end to the sharing of {it} with my family", "take {it} away from my family by ending its sharing",
+     "let nobody but me use {it}, so end its sharing", "stop the sharing of {it} with the family"),
+    "stop sharing your {app} subscription with your family, at no cost", "your {app} subscription is yours alone.",
+    {"not_owner": MAY["share_subscription"]["not_owner"]}, _in_a_family, _share, DESK,
+    prepare={"": lambda draft, row: [("subscriptions", row.subscription_id, {"shared": True})] if row.tier == "premium" else []},
+)  # fmt: skip
+REFUND = Operation(
+    "refund", "refund_purchase",
+    ("refund {it} {where}", "pay {it} back {where}", "give me the price of {it} back {where}", "return the money for {it} {where}", "take back {it} and refund it {where}",
+     "reimburse me {where} for {it}"),
+    "refund {money} for {sold} {where}", "{money} is refunded for {sold}.",
+    MAY["refund_purchase"], PURCHASES, _refund, DESK, REFUNDED, "How much do I get?", matches=("to",), rethink=_as_credit,
+    second=("No, give it to me as credit instead.", "Hm, as credit, please, I will buy something else.", "I would rather have it as credit.",
+            "Thinking about it, put it back as credit."),
+)  # fmt: skip
+CHILD_REFUND = Operation(
+    "child_refund", "refund_purchase",
+    ("refund {it}, which my child {who} bought without asking, {where}", "return the price of {it}, for which our child {who} paid without my knowledge, {where}",
+     "pay back {it}, which my child {who} got behind my back, {where}", "reimburse {it}, which our child {who} has bought and I never allowed, {where}",
+     "take back {it} from my child {who}, who bought it secretly, and refund it {where}", "give the money for {it} back {where}, since my child {who} was not allowed to buy it"),
+    "refund {money} for {sold} {where}", "{money} is refunded for {sold}.",
+    {rule: MAY["refund_purchase"][rule] for rule in ("refund_period", "refund_to")}, _childs, _refund, DESK, REFUNDED, "How much is that?",
+)  # fmt: skip
+UNKNOWN = Operation(
+    "dispute_unknown", "open_dispute",
+    ("contest the charge of {it}, since I never made it", "dispute {it} with the bank, since nobody here has bought it", "challenge the charge of {it}, as we know nothing of it",
+     "open a dispute about {it}, since I do not recognise it", "file a dispute about {it}, as it was not made by me or my family", "contest {it}, as it is not from us at all"),
+    "open a dispute about purchase {purchase_id}, at no cost", "the dispute about purchase {purchase_id} is open.",
+    {rule: MAY["open_dispute"][rule] for rule in ("not_owner", "dispute_period", "known_device")}, PURCHASES, _dispute, DESK, read_for=("known_device",),
+)  # fmt: skip
+TWICE = Operation(
+    "dispute_twice", "open_dispute",
+    ("contest the charge of {it}, since it came two times", "dispute {it}, as it was charged twice on one day", "open a dispute about {it}, since its charge is there double",
+     "challenge the charge of {it}, since I paid it double on the same day", "file a dispute about {it}, as you have charged it two times", "contest {it}, as there is a double of it on that day"),
+    "open a dispute about purchase {purchase_id}, at no cost", "the dispute about purchase {purchase_id} is open.",
+    {rule: MAY["open_dispute"][rule] for rule in ("not_owner", "dispute_period", "no_duplicate")}, PURCHASES, _dispute, DESK,
+)  # fmt: skip
+REDEEM = Operation(
+    "redeem", "redeem_code",
+    ("redeem the gift code {code}", "add the gift code {code} to my credit", "put {code}, a gift code, on my account", "cash in the voucher {code}", "apply the gift code {code} to my account",
+     "load {code}, my gift code, onto my account"),
+    "redeem the code {code}, which adds {worth} to your credit", "your credit is {money}.",
+    MAY["redeem_code"], _codes, _redeem, DESK, CREDIT_AFTER, "What is my credit now?",
+)  # fmt: skip
+GIFT = Operation(
+    "gift", "buy_gift_code",
+    ("buy a gift code of ${dollars_worth} for {email}", "send {email} a gift code worth ${dollars_worth}", "get {email} a gift code over ${dollars_worth}",
+     "order a gift code of ${dollars_worth} and send it to {email}", "make {email} a present of a gift code for ${dollars_worth}", "purchase a ${dollars_worth} gift code for {email}"),
+    "buy a gift code for {money} and send it to {email}", "the gift code is sent.",
+    MAY["buy_gift_code"], myself, _gift, DESK, rethink=_other_worth,
+    second=("Let us say ${dollars_worth} instead.", "Make it ${dollars_worth}, I think.", "No, ${dollars_worth} is nicer.", "I have decided on ${dollars_worth} now."),
+)  # fmt: skip
+CARD = Operation(
+    "card", "change_card",
+    ("charge my account to {card} from now on", "use {card} as the card of my account", "replace my card by {card}", "register {card} as the card of my account",
+     "make {card} the card of my account", "update the card of my account to {card}"),
+    "change the card of your account to {card}", "the card is changed.", MAY["change_card"], myself, _card, DESK,
+    second=("Wait, it is {card}.", "No, take {card}.", "Hm, better {card}.", "I misread it: {card}."), rethink=lambda draft, old: _card(old.operation, draft, me(draft)),
+)  # fmt: skip
+STORAGE = Operation(
+    "storage", "change_storage",
+    ("change {it} to {new}", "switch {it} over to {new}", "move {it} to {new}", "put {it} on {new}", "set {it} to {new}", "let {it} have {new}"),
+    "change the storage plan to {plan_id} with {gigabytes} GB at a price of {money}; {charged} is charged now", "the storage plan is {plan_id} now and costs {money}.",
+    MAY["change_storage"], myself, _store, DESK, PER, "What does it cost a month?", read_for=("storage_full",), rethink=_other_plan,
+    second=("No, {gigabytes} GB, please.", "Hm, then I prefer {gigabytes} GB.", "Let me take {gigabytes} GB instead.", "I would say {gigabytes} GB after all."),
+)  # fmt: skip
+PAY_OUT = Operation(
+    "pay_out", "",
+    ("pay my credit out to my card", "transfer the credit of my account to my bank, in money", "give me cash for the credit that is on my account",
+     "move my credit over to my sister's account", "turn my credit into money and send it to my card", "let me have my credit as money on my card"),
+    "", "", {"no_cash": never}, myself, _credit, DESK,
+)  # fmt: skip
+PAYING = (
+    CANCEL, TIER, PERIOD, PAUSE, RESUME, SUBSCRIBE, SHARE, UNSHARE, REFUND, CHILD_REFUND, UNKNOWN, TWICE, REDEEM, GIFT, CARD, STORAGE, PAY_OUT,
+)  # fmt: skip

@@ -1,90 +1,165 @@
-"""What is only asked about an account: nothing changes, the right answer counts."""
+"""What can be looked up about an account: a number that is asked for, or on which something hangs."""
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.apps.account.parts import grown, me, once, purchase, subscription, verify
+from collections.abc import Callable
+from typing import Any
+
+from turnwise.envs.toolworld.alternatives import Quantity, question
+from turnwise.envs.toolworld.apps.account.parts import DESK, called, children, leads, myself, things
 from turnwise.envs.toolworld.apps.account.rules import running
-from turnwise.envs.toolworld.apps.account.state import TIERS, GiftCode, StoreApp, price_of
-from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import Stage, call, tell
+from turnwise.envs.toolworld.apps.account.state import (
+    TIERS,
+    AppAccount,
+    AppSubscription,
+    GiftCode,
+    KeptData,
+    Purchase,
+    SeatTeam,
+    price_of,
+)
+from turnwise.envs.toolworld.domain import Primitive, StoryDraft
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.story import Stage, call, once, tell
+
+
+def _seen(draft: StoryDraft, tool: str, name: str, *keys: str) -> tuple[Any, ...]:
+    return (*DESK.verify(draft), *(call(tool, **{name: key}) for key in keys))
+
+
+def price(draft: StoryDraft, row: AppSubscription) -> Quantity:
+    """The price of a subscription."""
+    it = called(draft, row.account_id, f"my {row.app} subscription", f"{row.app} subscription {row.subscription_id}")  # fmt: skip
+    what = (f"the price of {it}", f"the amount that I pay for {it}", f"the sum that {it} costs me each time", f"the cost of {it}")  # fmt: skip
+    look = _seen(draft, "get_subscription", "subscription_id", row.subscription_id)
+    return Quantity(what, "money", row.price, "The price is {}.", look, frozenset((row.subscription_id,)))
+
+
+def paid(draft: StoryDraft, row: Purchase) -> Quantity:
+    """The price of a purchase."""
+    alone = sum(p.title == row.title for p in draft.db.rows("purchases") if p.account_id == row.account_id) == 1  # fmt: skip
+    it = called(draft, row.account_id, f"the {row.kind} {row.title}" if alone else "", f"purchase {row.purchase_id}")  # fmt: skip
+    what = (f"the price that I paid for {it}", f"the sum that {it} has cost me", f"the price of {it}", f"the sum that I was charged for {it}")  # fmt: skip
+    look = _seen(draft, "get_purchase", "purchase_id", row.purchase_id)
+    return Quantity(what, "money", row.price, "The price was {}.", look, frozenset((row.purchase_id,)))
+
+
+def worth(draft: StoryDraft, code: GiftCode) -> Quantity:
+    """The worth of a gift code, which is no secret."""
+    it = f"the gift code {code.code}"
+    what = (f"the amount of {it}", f"the worth of {it}", f"the sum that {it} is for", f"the value of {it}")
+    return Quantity(what, "money", code.amount, "It is for {}.", (call("check_code", code=code.code),), frozenset((code.code,)))  # fmt: skip
+
+
+def credit(draft: StoryDraft, account: AppAccount) -> Quantity:
+    """The credit of an account."""
+    what = ("the credit of my account", "the credit that I have left", "the sum of my credit", "the credit that is on my account")  # fmt: skip
+    return Quantity(what, "money", account.credit, "The credit is {}.", DESK.verify(draft), frozenset(("credit",)))  # fmt: skip
+
+
+def free_seats(draft: StoryDraft, team: SeatTeam) -> Quantity:
+    """The seats of a team that nobody has."""
+    what = (
+        "the number of free seats of my team", "the number of seats that nobody has in my team", "the number of seats that I could still assign in my team",
+        "the number of seats of my team that are not taken",
+    )  # fmt: skip
+    look = _seen(draft, "get_team", "team_id", team.team_id)
+    return Quantity(what, "count", team.seats - len(team.members), "The number of free seats is {}.", look, frozenset((team.team_id,)))  # fmt: skip
+
+
+def kept(draft: StoryDraft, row: KeptData) -> Quantity:
+    """The megabytes that an app keeps."""
+    what = (
+        f"the number of megabytes that {row.app} keeps about me", f"the size of my {row.app} data in megabytes", f"the number of megabytes of my {row.app} data",
+        f"the size in megabytes of what {row.app} has about me",
+    )  # fmt: skip
+    look = _seen(draft, "list_kept_data", "account_id", draft.customer)
+    return Quantity(what, "count", row.megabytes, "There are {} megabytes.", look, frozenset((f"data {row.app}",)))  # fmt: skip
+
+
+def allowance(draft: StoryDraft, one: AppAccount) -> Quantity:
+    """The allowance of a child."""
+    first = one.name.split()[0]
+    what = (
+        f"the allowance of {first}", f"the allowance that {first} has a month", f"the sum that {first} may spend a month", f"the monthly allowance of {first}",
+    )  # fmt: skip
+    look = _seen(draft, "get_family", "family_id", one.family_id)
+    return Quantity(what, "money", one.allowance, "The allowance is {}.", look, frozenset((f"member {one.account_id}",)))  # fmt: skip
+
+
+def _monthly(draft: StoryDraft, account: AppAccount) -> Quantity | None:
+    """The sum of all monthly subscriptions in use: paused and yearly ones do not count."""
+    own = running(draft.db, draft.customer)
+    total = sum(s.price for s in own if s.period == "monthly" and s.status == "active")
+    what = (
+        "the total price of my active monthly subscriptions", "the sum that my active monthly subscriptions cost altogether", "the sum of my monthly subscriptions that are active",
+        "the total that I pay a month for subscriptions that are active and billed monthly",
+    )  # fmt: skip
+    look = _seen(draft, "get_subscription", "subscription_id", *(s.subscription_id for s in own))
+    return Quantity(what, "money", total, "The total is {}.", look, frozenset(("monthly sum",))) if total else None  # fmt: skip
+
+
+def _allowances(draft: StoryDraft, account: AppAccount) -> Quantity | None:
+    """What all children together may spend."""
+    total = sum(one.allowance for one in children(draft, True)) if leads(draft) else 0
+    what = (
+        "the sum that my children may spend a month in all", "the sum of the allowances of my children", "the total of my children's allowances a month",
+        "the sum of all allowances in my family",
+    )  # fmt: skip
+    look = _seen(draft, "get_family", "family_id", account.family_id)
+    return Quantity(what, "money", total, "The sum is {}.", look, frozenset(("allowed",))) if total else None
+
+
+def _devices(draft: StoryDraft, account: AppAccount) -> Quantity:
+    own = [d for d in draft.db.rows("devices") if d.account_id == account.account_id]
+    what = (
+        "the number of devices that are in use on my account", "the number of devices that I am signed in on", "the number of devices that my account is used on",
+        "the number of my devices that are in use",
+    )  # fmt: skip
+    look = _seen(draft, "get_device", "device_id", *(d.device_id for d in own))
+    count = sum(d.status == "active" for d in own)
+    return Quantity(what, "count", count, "There are {} devices.", look, frozenset(("devices known",)))
+
+
+def _in_store(draft: StoryDraft, account: AppAccount) -> Quantity:
+    """The price of a period, which the store tells for a month; nobody has to be verified."""
+    app, level, how = draft.rng.choice(draft.db.rows("store")), draft.rng.choice(TIERS), draft.rng.choice(("monthly", "yearly"))  # fmt: skip
+    what = (
+        f"the price of {app.app} {level} with {how} billing", f"the {how} price of {app.app} in the {level} tier", f"the price of {app.app} {level}, paid {how}",
+        f"the {how} price of {app.app} {level}",
+    )  # fmt: skip
+    return Quantity(what, "money", price_of(app, level, how), "The price is {}.", (call("get_app", app=app.app),), frozenset((f"price {app.app}",)))  # fmt: skip
 
 
 def renewal(draft: StoryDraft) -> Stage | None:
-    meant = subscription(draft, lambda s: s.status == "active")
-    if meant is None:
+    """The day on which a subscription renews."""
+    row: AppSubscription | None = draft.free(ACTIVE(draft, True), lambda s: s.subscription_id)
+    if row is None:
         return None
-    row, which, look = meant
+    which = called(draft, row.account_id, f"my {row.app} subscription", f"{row.app} subscription {row.subscription_id}")  # fmt: skip
     say = draft.words(
         f"When does {which} renew?", f"On what date will {which} be charged next?", f"Please tell me the day on which {which} renews.",
         f"What is the renewal date of {which}?",
     )  # fmt: skip
-    plan = (*verify(draft), *look, tell(f"It renews on {row.renews}."))
-    return Stage(say, plan, (Fact("date", row.renews),), again="On which date does it renew?")
+    look = _seen(draft, "get_subscription", "subscription_id", row.subscription_id)
+    return Stage(say, once((*look, tell(f"It renews on {row.renews}."))), (Fact("date", row.renews),), again="On which date does it renew?")  # fmt: skip
 
 
-def monthly_sum(draft: StoryDraft) -> Stage | None:
-    """What all monthly subscriptions in use come to: paused and yearly ones do not count."""
-    if grown(draft) is None or not once(draft, "monthly sum"):
-        return None
-    own = running(draft.db, draft.customer)
-    total = sum(s.price for s in own if s.period == "monthly" and s.status == "active")
-    if not total:
-        return None
-    say = draft.words(
-        "What do my active monthly subscriptions cost altogether?", "Add up my monthly subscriptions that are active. What is the sum?",
-        "How much do I pay a month for subscriptions that are active and billed monthly, in all?", "Of my subscriptions that are active and paid monthly, what is the total price?",
-    )  # fmt: skip
-    look = tuple(call("get_subscription", subscription_id=s.subscription_id) for s in own)
-    plan = (*verify(draft), *look, tell(f"The total is {dollars(total)}."))
-    return Stage(say, plan, (Fact("money", str(total)),), again="What is the total?")
+def _asked(subjects: Callable[[StoryDraft, bool], list[Any]], find: Callable[[StoryDraft, Any], Quantity | None]) -> Primitive:  # fmt: skip
+    """A request for a quantity of one of some subjects."""
+
+    def drawn(draft: StoryDraft) -> Stage | None:
+        found = subjects(draft, True)
+        known = find(draft, draft.rng.choice(found)) if found else None
+        return question(draft, known, ()) if known and not known.topics & draft.used else None
+
+    return drawn
 
 
-def bought_at(draft: StoryDraft) -> Stage | None:
-    bought = purchase(draft, lambda p: True)
-    if bought is None:
-        return None
-    row, which, look = bought
-    say = draft.words(
-        f"What did I pay for {which}?", f"How much was {which}?", f"Tell me the price of {which}, please.", f"I forgot what {which} has cost me. What was it?",
-    )  # fmt: skip
-    plan = (*verify(draft), *look, tell(f"It was {dollars(row.price)}."))
-    return Stage(say, plan, (Fact("money", str(row.price)),), again="How much was it?")
-
-
-def credit(draft: StoryDraft) -> Stage | None:
-    if grown(draft) is None or not once(draft, "credit"):
-        return None
-    amount = me(draft).credit
-    say = draft.words(
-        "How much credit is on my account?", "What is the credit of my account?", "Tell me how much credit I have left, please.", "I have some credit, I think. How much?",
-    )  # fmt: skip
-    plan = (*verify(draft), tell(f"It is {dollars(amount)}."))
-    return Stage(say, plan, (Fact("money", str(amount)),), again="How much credit is it?")
-
-
-def app_price(draft: StoryDraft) -> Stage | None:
-    """The price of a period, which the store tells for a month; nobody has to be verified."""
-    app: StoreApp | None = draft.free(draft.db.rows("store"), lambda a: f"price {a.app}")
-    if app is None:
-        return None
-    level, how = draft.rng.choice(TIERS), draft.rng.choice(("monthly", "yearly"))
-    price = price_of(app, level, how)
-    say = draft.words(
-        f"What is the price of {app.app} {level} with {how} billing?", f"How much is {app.app} in the {level} tier, paid {how}?",
-        f"I only want to know what {app.app} {level} costs {how}.", f"Tell me the {how} price of {app.app} {level}, please.",
-    )  # fmt: skip
-    plan = (call("get_app", app=app.app), tell(f"It is {dollars(price)}."))
-    return Stage(say, plan, (Fact("money", str(price)),), again="What is its price?")
-
-
-def code_worth(draft: StoryDraft) -> Stage | None:
-    code: GiftCode | None = draft.free(draft.db.rows("codes"), lambda c: c.code)
-    if code is None:
-        return None
-    say = draft.words(
-        f"What is the gift code {code.code} worth?", f"I found a gift code, {code.code}. What amount is it for?", f"Can you see how much the gift code {code.code} is for?",
-        f"How much money does the gift code {code.code} stand for?",
-    )  # fmt: skip
-    plan = (call("check_code", code=code.code), tell(f"It is for {dollars(code.amount)}."))
-    return Stage(say, plan, (Fact("money", str(code.amount)),), again="What is it worth?")
+ACTIVE = things("subscriptions", lambda s: s.status == "active")
+QUESTIONS: dict[str, Primitive] = {
+    "renewal": renewal, "price": _asked(ACTIVE, price), "monthly_sum": _asked(myself, _monthly), "bought_at": _asked(things("purchases"), paid),
+    "credit": _asked(myself, credit), "app_price": _asked(myself, _in_store), "code_worth": _asked(lambda draft, own: draft.db.rows("codes"), worth),
+    "devices": _asked(myself, _devices), "free_seats": _asked(things("teams"), free_seats), "kept": _asked(things("kept"), kept),
+    "allowance_now": _asked(children, allowance), "allowed": _asked(myself, _allowances),
+}  # fmt: skip

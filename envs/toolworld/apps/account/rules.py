@@ -1,29 +1,38 @@
-"""What breaks the policy of accounts (policy.py): each rule has the name of the reason with which it is refused."""
+"""When the policy (policy.py) allows a change of an account: each rule has the name of the reason with which it is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from turnwise.envs.toolworld.apps.account.changes import CHANGES
 from turnwise.envs.toolworld.apps.account.state import (
     CHILD,
     AppAccount,
     AppDevice,
     AppFamily,
     AppSubscription,
-    GiftCode,
     Purchase,
     SeatTeam,
-    StoragePlan,
-    StoreApp,
     days_since,
 )
 from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.operations import Kept, about
 
+SECTIONS = {
+    "not_owner": "2.2", "minor": "2.3", "organizer_only": "2.4", "not_active": "4.3", "period_lock": "4.4", "pause_rules": "4.5",
+    "age_rating": "4.6", "already_covered": "4.6", "not_shareable": "4.7", "refund_period": "5.1", "opened": "5.1", "refund_to": "5.3",
+    "dispute_period": "5.4", "known_device": "5.4", "no_duplicate": "5.4", "code_used": "6.1", "code_expired": "6.1", "code_country": "6.1",
+    "no_cash": "6.2", "gift_limit": "6.3", "storage_full": "7.1", "family_full": "8.1", "other_family": "8.1", "child_member": "8.2",
+    "age_limit": "8.3", "allowance_limit": "8.3", "last_device": "9.1", "lost_device": "9.1", "export_period": "9.2",
+    "active_subscription": "9.3, 9.4", "open_dispute": "9.4", "family_members": "9.4", "seat_limit": "10.1", "seat_minimum": "10.2",
+    "seats_taken": "10.2", "foreign_domain": "10.3", "no_free_seat": "10.3",
+}  # fmt: skip
+"""Rule → where the policy has it, in the order in which the policy takes them."""
 REFUND_DAYS, CHILD_REFUND_DAYS, DISPUTE_DAYS, EXPORT_DAYS = 14, 60, 120, 30
 MOST_MEMBERS, MOST_SEATS, LEAST_SEATS, MOST_ALLOWANCE = 6, 50, 3, 100
-
-Check = Callable[[Database, Mapping[str, Any]], Sequence[str]]
+OWNERS = {made.name: made.owner for made in CHANGES}
 
 
 def refunds_whole(found: AppSubscription) -> bool:
@@ -33,145 +42,7 @@ def refunds_whole(found: AppSubscription) -> bool:
 
 def household(db: Database, account: AppAccount) -> tuple[str, ...]:
     """The accounts of a family, or somebody's own."""
-    if not account.family_id:
-        return (account.account_id,)
-    return db.get("families", account.family_id).members
-
-
-def refund_faults(db: Database, found: Purchase) -> list[str]:
-    """Why a purchase cannot be refunded."""
-    if found.kind == "pre-order":
-        return []
-    account: AppAccount = db.get("accounts", found.account_id)
-    past = days_since(found.date)
-    if account.age < CHILD:
-        return ["refund_period"] if past > CHILD_REFUND_DAYS else []
-    return ["refund_period"] * (past > REFUND_DAYS) + ["opened"] * found.opened
-
-
-def dispute_faults(db: Database, found: Purchase, reason: str) -> list[str]:
-    """Why a charge cannot be contested."""
-    faults = ["dispute_period"] * (days_since(found.date) > DISPUTE_DAYS)
-    if reason == "charged_twice":
-        return faults + ["no_duplicate"] * (not is_twin(db, found))
-    device: AppDevice | None = db.find("devices", found.device_id)
-    account: AppAccount = db.get("accounts", found.account_id)
-    known = device is not None and device.account_id in household(db, account)
-    return faults + ["known_device"] * known
-
-
-def is_twin(db: Database, found: Purchase) -> bool:
-    """Whether the same was charged another time on that day."""
-    same = (found.account_id, found.title, found.price, found.date)
-    return any(
-        (p.account_id, p.title, p.price, p.date) == same and p.purchase_id != found.purchase_id
-        for p in db.rows("purchases")
-    )
-
-
-def _subscription(db: Database, given: Mapping[str, Any]) -> AppSubscription | None:
-    return db.find("subscriptions", given["subscription_id"])
-
-
-def _cancelling(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found = _subscription(db, given)
-    return ("refund_rule",) if found and given["refund"] != refunds_whole(found) else ()
-
-
-def _tier(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found = _subscription(db, given)
-    return ("not_active",) if found and found.status == "paused" else ()
-
-
-def _period(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found = _subscription(db, given)
-    if found is None:
-        return ()
-    if found.status == "paused":
-        return ("not_active",)
-    late = given["period"] == "monthly" and days_since(found.renews) < -30
-    return ("period_lock",) if late else ()
-
-
-def _pausing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found = _subscription(db, given)
-    if found is None:
-        return ()
-    may = found.period == "monthly" and not found.paused_before and 1 <= given["months"] <= 3
-    return () if may else ("pause_rules",)
-
-
-def covered(db: Database, account: AppAccount, app: str) -> bool:
-    """Whether somebody has a running subscription to an app, or the family shares one."""
-    return any(
-        row.app == app and row.status in ("active", "paused") and (row.account_id == account.account_id or row.shared)
-        for key in household(db, account)
-        for row in db.rows("subscriptions")
-        if row.account_id == key
-    )  # fmt: skip
-
-
-def _subscribing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    account: AppAccount | None = db.find("accounts", given["account_id"])
-    app: StoreApp | None = db.find("store", given["app"])
-    if account is None or app is None:
-        return ()
-    return ["age_rating"] * (account.age < app.rating) + ["already_covered"] * covered(db, account, app.app)
-
-
-def _sharing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found = _subscription(db, given)
-    return ("not_shareable",) if found and given["shared"] and found.tier != "premium" else ()
-
-
-def _refunding(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found: Purchase | None = db.find("purchases", given["purchase_id"])
-    if found is None:
-        return ()
-    wrong = found.paid_with == "credit" and given["to"] != "credit"
-    return refund_faults(db, found) + ["refund_to"] * wrong
-
-
-def _disputing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    found: Purchase | None = db.find("purchases", given["purchase_id"])
-    return dispute_faults(db, found, given["reason"]) if found else ()
-
-
-def _redeeming(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    code: GiftCode | None = db.find("codes", given["code"])
-    account: AppAccount | None = db.find("accounts", given["account_id"])
-    if code is None or account is None:
-        return ()
-    state = {"expired": ["code_expired"], "redeemed": ["code_used"]}.get(code.status, [])
-    return state + ["code_country"] * (code.country != account.country)
-
-
-def _giving(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    worth = given["dollars_worth"]
-    return () if 10 <= worth <= 200 and worth % 10 == 0 else ("gift_limit",)
-
-
-def _storing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    account: AppAccount | None = db.find("accounts", given["account_id"])
-    plan: StoragePlan | None = db.find("plans", given["plan_id"])
-    return ("storage_full",) if account and plan and account.used_gigabytes > plan.gigabytes else ()
-
-
-def _removing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    device: AppDevice | None = db.find("devices", given["device_id"])
-    if device is None:
-        return ()
-    own = [d for d in db.rows("devices") if d.account_id == device.account_id and d.status == "active"]
-    last = device.status == "active" and len(own) == 1
-    return ["lost_device"] * (device.status == "lost") + ["last_device"] * last
-
-
-def _exporting(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    again = any(
-        (row.account_id, row.app) == (given["account_id"], given["app"]) and days_since(row.date) < EXPORT_DAYS
-        for row in db.rows("exports")
-    )  # fmt: skip
-    return ("export_period",) if again else ()
+    return db.get("families", account.family_id).members if account.family_id else (account.account_id,)
 
 
 def running(db: Database, account_id: str, app: str = "") -> list[AppSubscription]:
@@ -180,73 +51,158 @@ def running(db: Database, account_id: str, app: str = "") -> list[AppSubscriptio
     return [s for s in own if s.status in ("active", "paused") and app in ("", s.app)]
 
 
-def _erasing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    return ("active_subscription",) if running(db, given["account_id"], given["app"]) else ()
+def covered(db: Database, account: AppAccount, app: str) -> bool:
+    """Whether somebody has a running subscription to an app, or the family shares one."""
+    return any(row.account_id == account.account_id or row.shared for key in household(db, account) for row in running(db, key, app))  # fmt: skip
 
 
-def _closing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    key = given["account_id"]
-    account: AppAccount | None = db.find("accounts", key)
-    if account is None:
-        return ()
-    disputed = any(p.account_id == key and p.status.startswith("disputed") for p in db.rows("purchases"))
-    family: AppFamily | None = db.find("families", account.family_id)
-    leads = family is not None and family.organizer == key and len(family.members) > 1
-    return (
-        ["active_subscription"] * bool(running(db, key)) + ["open_dispute"] * disputed + ["family_members"] * leads
-    )  # fmt: skip
+def twins(db: Database, found: Purchase) -> list[Purchase]:
+    """What was charged alike on the same day, beside a purchase."""
+    same = (found.account_id, found.title, found.price, found.date)
+    rows: list[Purchase] = db.rows("purchases")
+    return [p for p in rows if (p.account_id, p.title, p.price, p.date) == same and p != found]
 
 
-def _adding(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    family: AppFamily | None = db.find("families", given["family_id"])
+def _is_childs(db: Database, found: Purchase) -> bool:
+    return db.get("accounts", found.account_id).age < CHILD
+
+
+def _in_time(db: Database, found: Purchase, given: Mapping[str, Any]) -> bool:
+    most = CHILD_REFUND_DAYS if _is_childs(db, found) else REFUND_DAYS
+    return found.kind == "pre-order" or days_since(found.date) <= most
+
+
+def _unopened(db: Database, found: Purchase, given: Mapping[str, Any]) -> bool:
+    return found.kind == "pre-order" or not found.opened or _is_childs(db, found)
+
+
+def _unknown(db: Database, found: Purchase, given: Mapping[str, Any]) -> bool:
+    device: AppDevice | None = db.find("devices", found.device_id)
+    known = device is not None and device.account_id in household(db, db.get("accounts", found.account_id))
+    return given["reason"] != "unknown_purchase" or not known
+
+
+def _in_use(db: Database, device: AppDevice, given: Mapping[str, Any]) -> bool:
+    others = [d for d in db.rows("devices") if d.account_id == device.account_id and d != device]
+    return device.status != "active" or any(d.status == "active" for d in others)
+
+
+def _free_to_join(db: Database, family: AppFamily, given: Mapping[str, Any]) -> bool:
     one = next((a for a in db.rows("accounts") if a.email == given["email"]), None)
-    if family is None or one is None:
-        return ()
-    other = one.family_id not in ("", family.family_id)
-    return ["family_full"] * (len(family.members) >= MOST_MEMBERS) + ["other_family"] * other
+    return one is None or one.family_id in ("", family.family_id)
 
 
-def _leaving(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    account: AppAccount | None = db.find("accounts", given["account_id"])
-    return ("child_member",) if account and account.age < CHILD else ()
+def _leads_none(db: Database, account: AppAccount, given: Mapping[str, Any]) -> bool:
+    family: AppFamily | None = db.find("families", account.family_id)
+    return family is None or family.organizer != account.account_id or len(family.members) < 2
 
 
-def _limiting(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    account: AppAccount | None = db.find("accounts", given["account_id"])
-    return ("age_limit",) if account and int(given["limit"].rstrip("+")) > account.age else ()
+def _undisputed(db: Database, account: AppAccount, given: Mapping[str, Any]) -> bool:
+    own = [p for p in db.rows("purchases") if p.account_id == account.account_id]
+    return not any(p.status.startswith("disputed") for p in own)
 
 
-def _allowing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    return ("allowance_limit",) if given["allowance_dollars"] > MOST_ALLOWANCE else ()
+def _exported_long_ago(db: Database, account: AppAccount, given: Mapping[str, Any]) -> bool:
+    made = [x for x in db.rows("exports") if (x.account_id, x.app) == (account.account_id, given["app"])]
+    return all(days_since(x.date) >= EXPORT_DAYS for x in made)
 
 
-def _more_seats(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    team: SeatTeam | None = db.find("teams", given["team_id"])
-    return ("seat_limit",) if team and team.seats + given["seats"] > MOST_SEATS else ()
+def _is_of_age(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
+    return customer is None or db.get("accounts", customer).age >= CHILD
 
 
-def _fewer_seats(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    team: SeatTeam | None = db.find("teams", given["team_id"])
-    if team is None:
-        return ()
-    left = team.seats - given["seats"]
-    return ["seat_minimum"] * (left < LEAST_SEATS) + ["seats_taken"] * (left < len(team.members))
+def _theirs(tool: str) -> Kept:
+    """The rule that whoever speaks decides about what a call changes."""
+    owner = OWNERS[tool]
+    assert owner is not None
+    return lambda db, customer, given: customer is None or owner(db, **given) in (None, customer)
 
 
-def _assigning(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    team: SeatTeam | None = db.find("teams", given["team_id"])
-    if team is None:
-        return ()
-    elsewhere = not given["email"].endswith(f"@{team.domain}")
-    return ["foreign_domain"] * elsewhere + ["no_free_seat"] * (len(team.members) >= team.seats)
+def _own(tool: str, **rules: Kept) -> Mapping[str, Kept]:
+    return {"not_owner": _theirs(tool), **rules}
 
 
-CHECKS: Mapping[str, Check] = {
-    "cancel_subscription": _cancelling, "change_tier": _tier, "change_period": _period, "pause_subscription": _pausing,
-    "subscribe": _subscribing, "share_subscription": _sharing, "refund_purchase": _refunding, "open_dispute": _disputing,
-    "redeem_code": _redeeming, "buy_gift_code": _giving, "change_storage": _storing, "remove_device": _removing,
-    "export_data": _exporting, "delete_app_data": _erasing, "delete_account": _closing, "add_family_member": _adding,
-    "remove_family_member": _leaving, "set_age_limit": _limiting, "set_allowance": _allowing, "add_seats": _more_seats,
-    "remove_seats": _fewer_seats, "assign_seat": _assigning,
+def _adults(**rules: Kept) -> Mapping[str, Kept]:
+    return {"minor": _is_of_age, **rules}
+
+
+def _organizers(tool: str, **rules: Kept) -> Mapping[str, Kept]:
+    return {"organizer_only": _theirs(tool), **rules}
+
+
+_subscription, _purchase = (partial(about, "subscriptions", "subscription_id"), partial(about, "purchases", "purchase_id"))  # fmt: skip
+_account, _family = partial(about, "accounts", "account_id"), partial(about, "families", "family_id")
+_code, _device, _team = (partial(about, "codes", "code"), partial(about, "devices", "device_id"), partial(about, "teams", "team_id"))  # fmt: skip
+_in_force = _subscription(lambda db, row, given: row.status != "paused")
+
+
+def _left(team: SeatTeam, given: Mapping[str, Any]) -> int:
+    return team.seats - given["seats"]
+
+
+MAY: Mapping[str, Mapping[str, Kept]] = {
+    "cancel_subscription": _own(
+        "cancel_subscription", refund_rule=_subscription(lambda db, row, given: given["refund"] == refunds_whole(row))
+    ),
+    "change_tier": _own("change_tier", not_active=_in_force),
+    "change_period": _own(
+        "change_period", not_active=_in_force,
+        period_lock=_subscription(lambda db, row, given: given["period"] != "monthly" or days_since(row.renews) >= -30),
+    ),
+    "pause_subscription": _own("pause_subscription", pause_rules=_subscription(
+        lambda db, row, given: row.period == "monthly" and not row.paused_before and 1 <= given["months"] <= 3
+    )),
+    "resume_subscription": _own("resume_subscription"),
+    "subscribe": _adults(
+        age_rating=_account(lambda db, row, given: row.age >= getattr(db.find("store", given["app"]), "rating", 0)),
+        already_covered=_account(lambda db, row, given: not covered(db, row, given["app"])),
+    ),
+    "share_subscription": _own("share_subscription", not_shareable=_subscription(
+        lambda db, row, given: not given["shared"] or row.tier == "premium"
+    )),
+    "refund_purchase": _own(
+        "refund_purchase", refund_period=_purchase(_in_time), opened=_purchase(_unopened),
+        refund_to=_purchase(lambda db, row, given: row.paid_with != "credit" or given["to"] == "credit"),
+    ),
+    "open_dispute": _own(
+        "open_dispute", dispute_period=_purchase(lambda db, row, given: days_since(row.date) <= DISPUTE_DAYS),
+        known_device=_purchase(_unknown),
+        no_duplicate=_purchase(lambda db, row, given: given["reason"] != "charged_twice" or bool(twins(db, row))),
+    ),
+    "redeem_code": _adults(
+        code_used=_code(lambda db, row, given: row.status != "redeemed"), code_expired=_code(lambda db, row, given: row.status != "expired"),
+        code_country=_code(lambda db, row, given: row.country == getattr(db.find("accounts", given["account_id"]), "country", row.country)),
+    ),
+    "buy_gift_code": _adults(
+        gift_limit=lambda db, customer, given: 10 <= given["dollars_worth"] <= 200 and given["dollars_worth"] % 10 == 0
+    ),
+    "change_card": _adults(), "change_email": _adults(),
+    "change_storage": {"minor": _is_of_age, **_organizers("change_storage", storage_full=_account(
+        lambda db, row, given: row.used_gigabytes <= getattr(db.find("plans", given["plan_id"]), "gigabytes", row.used_gigabytes)
+    ))},
+    "add_family_member": _organizers(
+        "add_family_member", family_full=_family(lambda db, row, given: len(row.members) < MOST_MEMBERS), other_family=_family(_free_to_join)
+    ),
+    "remove_family_member": _organizers("remove_family_member", child_member=_account(lambda db, row, given: row.age >= CHILD)),
+    "set_age_limit": _organizers("set_age_limit", age_limit=_account(lambda db, row, given: int(given["limit"].rstrip("+")) <= row.age)),
+    "set_allowance": _organizers("set_allowance", allowance_limit=lambda db, customer, given: given["allowance_dollars"] <= MOST_ALLOWANCE),
+    "remove_device": _own("remove_device", last_device=_device(_in_use), lost_device=_device(lambda db, row, given: row.status != "lost")),
+    "lock_device": _own("lock_device"),
+    "export_data": _adults(export_period=_account(_exported_long_ago)),
+    "delete_app_data": _adults(active_subscription=_account(lambda db, row, given: not running(db, row.account_id, given["app"]))),
+    "delete_account": _adults(
+        active_subscription=_account(lambda db, row, given: not running(db, row.account_id)), open_dispute=_account(_undisputed),
+        family_members=_account(_leads_none),
+    ),
+    "add_seats": _own("add_seats", seat_limit=_team(lambda db, row, given: row.seats + given["seats"] <= MOST_SEATS)),
+    "remove_seats": _own(
+        "remove_seats", seat_minimum=_team(lambda db, row, given: _left(row, given) >= LEAST_SEATS),
+        seats_taken=_team(lambda db, row, given: _left(row, given) >= len(row.members)),
+    ),
+    "assign_seat": _own(
+        "assign_seat", foreign_domain=_team(lambda db, row, given: given["email"].endswith(f"@{row.domain}")),
+        no_free_seat=_team(lambda db, row, given: len(row.members) < row.seats),
+    ),
+    "free_seat": _own("free_seat"),
 }  # fmt: skip
-"""Tool → what its call would break, on the database before it."""
+"""Tool → the rules for its call, in the policy's own order."""

@@ -12,18 +12,7 @@ from turnwise.envs.toolworld.vocabulary import PersonName, people
 TODAY = "2026-06-18"
 CHILD = 16
 """From this age on somebody decides alone."""
-APPS = (
-    "Verba",
-    "Lumio",
-    "Stridely",
-    "Hearthcook",
-    "Noctua",
-    "Ledgerly",
-    "Chordbook",
-    "Tasklet",
-    "Pixelforge",
-    "Skywatch",
-)
+APPS = ("Verba", "Lumio", "Stridely", "Hearthcook", "Noctua", "Ledgerly", "Chordbook", "Tasklet", "Pixelforge", "Skywatch")  # fmt: skip
 TIERS = ("basic", "standard", "premium")
 RATINGS = (4, 9, 12, 16, 18)
 DEVICES = ("phone", "tablet", "laptop", "watch", "television")
@@ -111,7 +100,7 @@ class AppFamily(NamedTuple):
 
 class SeatTeam(NamedTuple):
     team_id: str
-    owner: str
+    account_id: str  # its owner's
     domain: str
     seats: int
     members: tuple[str, ...]  # mail addresses
@@ -220,9 +209,7 @@ def _people(
     found: list[AppAccount] = []
     country = rng.choice(COUNTRIES)
     for place, person in enumerate(who[len(before) : len(before) + count]):
-        age = (
-            rng.randint(25, 70) if place == 0 or rng.random() < 0.35 else rng.choice((8, 10, 11, 13, 14, 15))
-        )
+        age = (rng.randint(25, 70) if place == 0 or rng.random() < 0.35 else rng.choice((8, 10, 11, 13, 14, 15)))  # fmt: skip
         plan = rng.choice(plans[:4])
         found.append(
             AppAccount(
@@ -240,9 +227,7 @@ def _subscriptions(
 ) -> Iterator[AppSubscription]:
     for app in rng.sample(store, rng.randint(2, 4)):
         tier, period = rng.choice(TIERS), rng.choice(("monthly", "monthly", "yearly"))
-        past = (
-            rng.randint(0, 27) if period == "monthly" else rng.choice((3, 9, 12, 40, 100, 200, 300, 340, 352))
-        )
+        past = (rng.randint(0, 27) if period == "monthly" else rng.choice((3, 9, 12, 40, 100, 200, 300, 340, 352)))  # fmt: skip
         renews = date.fromisoformat(days_ago(past)) + timedelta(30 if period == "monthly" else 365)
         yield AppSubscription(
             f"U{next(numbers)}", account.account_id, app.app, tier, period, price_of(app, tier, period), days_ago(past),
@@ -276,9 +261,7 @@ def _purchases(
 def _exports(rng: Random, data: list[KeptData], numbers: Iterator[int]) -> Iterator[DataExport]:
     for row in rng.sample(data, len(data) // 5):
         form = rng.choice(("json", "csv", "html"))
-        yield DataExport(
-            f"X{next(numbers)}", row.account_id, row.app, form, days_ago(rng.choice((4, 12, 27, 45, 90)))
-        )
+        yield DataExport(f"X{next(numbers)}", row.account_id, row.app, form, days_ago(rng.choice((4, 12, 27, 45, 90))))  # fmt: skip
 
 
 def _team(rng: Random, owner: AppAccount, numbers: Iterator[int]) -> SeatTeam:
