@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
 """Fill the figures of the documents in from committed results and from the code: ``python scripts/docs_figures.py``.
 
-A figure is a number with a comment behind it that says where it comes from, and how it is written:
+A figure in prose is a number with a name behind it, and a table with figures stands between two marks:
 
-    58,900<!-- figure: benchmarks/env-household.json > figures > replayed_steps_50_objects > value as 3s -->
+    58,900<!-- figure: env-household.replayed-steps-50-objects -->
+    <!-- table: worlds.text-worlds --> … <!-- table ends -->
 
-The source is a JSON or YAML file, ``registry`` (everything that is registered, by kind), or ``turnwise.module:NAME``. The steps
-after it are keys, positions, ``KEY=VALUE`` or ``KEY=VALUE & KEY=VALUE`` (the item of a list that has it), ``*`` (all items), or one of ``len``, ``min``,
-``max``, ``mean``, ``sum``. ``as`` is followed by the number of significant digits (``3s``), ``d`` (a whole number), ``%d``
-(a share in whole per cent), ``ms`` (milliseconds, written as seconds), ``-`` and a format (a fall, written as a positive
-number), or a format of Python's.
+``docs/figures.yaml`` has the query behind each name, and each table with queries in double braces:
+
+    benchmarks/env-household.json > figures > replayed_steps_50_objects > value as 3s
+
+A query begins with its source: a JSON or YAML file, ``registry`` (everything that is registered, by kind), or
+``turnwise.module:NAME``. The steps after it are keys, positions, ``KEY=VALUE`` or ``KEY=VALUE & KEY=VALUE`` (the item of a list
+that has it), ``*`` (all items), or one of ``len``, ``min``, ``max``, ``mean``, ``sum``. ``as`` is followed by the number of
+significant digits (``3s``), ``d`` (a whole number), ``%d`` (a share in whole per cent), ``ms`` (milliseconds, written as
+seconds), ``-`` and a format (a fall, written as a positive number), or a format of Python's.
 With ``--check`` nothing is written, and a figure that differs is an error.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import functools
 import importlib
 import json
@@ -24,14 +30,17 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-FIGURE = re.compile(r"(-?\d(?:[\d,.-]*\d)?|\?)<!-- figure: (.+?) -->")
+QUERIES = ROOT / "docs" / "figures.yaml"
+FIGURE = re.compile(r"(-?\d(?:[\d,.-]*\d)?|\?)<!-- figure: (\S+) -->")
+TABLE = re.compile(r"<!-- table: (\S+) -->\n.*?<!-- table ends -->", re.DOTALL)
+QUERY = re.compile(r"\{\{ (.+?) \}\}")
 AGGREGATES: dict[str, Callable[[Any], Any]] = {
     "len": len,
     "min": min,
@@ -48,13 +57,45 @@ def pages() -> list[Path]:
     return [path for path in (ROOT / name for name in listed) if path.is_file()]
 
 
-def filled(text: str, page: str) -> str:
-    """The text with every figure as its source has it.
+class Named(NamedTuple):
+    """The queries of figures in prose, and the tables that have queries where their figures stand."""
+
+    figures: Mapping[str, str]
+    tables: Mapping[str, str]
+
+
+@functools.cache
+def named() -> Named:
+    """What docs/figures.yaml says."""
+    return Named(**yaml.safe_load(QUERIES.read_text("utf-8")))
+
+
+def filled(text: str, page: str, known: Named | None = None) -> str:
+    """The text with every figure and every table as their sources have them.
 
     Raises:
-        SystemExit: a source has no such figure; page, source and step are named.
+        SystemExit: a name is unknown, or a source has no such figure; page and query are named.
     """
-    return FIGURE.sub(lambda found: f"{figure(found[2], page)}<!-- figure: {found[2]} -->", text)
+    known = known or named()
+    text = TABLE.sub(lambda found: table(known, found[1], page), text)
+    return FIGURE.sub(
+        lambda found: f"{figure(_found(known.figures, found[2], page), page)}<!-- figure: {found[2]} -->",
+        text,
+    )
+
+
+def table(known: Named, name: str, page: str) -> str:
+    """A table between its marks, with its figures."""
+    rows = QUERY.sub(lambda query: figure(query[1], page), _found(known.tables, name, page))
+    return f"<!-- table: {name} -->\n\n{rows}\n<!-- table ends -->"
+
+
+def _found(among: Mapping[str, str], name: str, page: str) -> str:
+    if name in among:
+        return among[name]
+    near = difflib.get_close_matches(name, among, 1)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    raise SystemExit(f"{page}: {QUERIES.relative_to(ROOT)} has no {name!r}.{meant}")
 
 
 def figure(expression: str, page: str) -> str:
@@ -66,7 +107,9 @@ def figure(expression: str, page: str) -> str:
         return _written(value, form)
     except (LookupError, OSError, ImportError, AttributeError, TypeError, ValueError) as error:
         told = f"{type(error).__name__}: {error}"
-        raise SystemExit(f"{page}: {expression!r} has no figure ({told}). Correct the comment.") from error
+        raise SystemExit(
+            f"{page}: {expression!r} has no figure ({told}). Correct docs/figures.yaml."
+        ) from error
 
 
 @functools.cache

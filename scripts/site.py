@@ -26,7 +26,7 @@ _RANKED = (
     ("references", 0.3),
 )
 """Beginnings of pages that name everything and explain little, and how they weigh in the search."""
-_FIGURE = re.compile(r"<!-- figure:.*?-->")
+_FIGURE = re.compile(r"<!-- figure: .*?-->|<!-- table(?:: .*?| ends) -->\n*")
 MODULES = (
     "turnwise.tools.core", "turnwise.envs.acting", "turnwise.envs.live", "turnwise.registry", "turnwise.requirements",
     "turnwise.trainers.core", "turnwise.agents.evaluation.statistics", "turnwise.extras",

@@ -25,15 +25,37 @@ def figures() -> ModuleType:
 
 def test_the_documents_have_the_figures_of_their_sources(figures: ModuleType) -> None:
     assert [str(page) for page, _ in figures.stale()] == [], "run `python scripts/docs_figures.py`"
-    marked = sum(page.read_text("utf-8").count("<!-- figure:") for page in figures.pages())
-    found = sum(len(figures.FIGURE.findall(page.read_text("utf-8"))) for page in figures.pages())
-    assert marked == found > 250, "a comment without a number before it"
+    texts = [page.read_text("utf-8") for page in figures.pages()]
+    found = [name for text in texts for _, name in figures.FIGURE.findall(text)]
+    assert sum(text.count("<!-- figure: ") for text in texts) == len(found), (
+        "a comment without a number before it"
+    )
+    tables = [name for text in texts for name in figures.TABLE.findall(text)]
+    assert sum(text.count("<!-- table: ") for text in texts) == len(tables), "a table that does not end"
+    known = figures.named()
+    assert {*found} == {*known.figures}, "a name in docs/figures.yaml that no page has"
+    assert sorted(tables) == sorted(known.tables), "each table stands on one page"
+
+
+KNOWN = {
+    "figures": {"pins": "envs/swe/packages.yaml > len"},
+    "tables": {"t": "| {{ envs/swe/packages.yaml > len }} |\n"},
+}
 
 
 def test_a_stale_figure_is_replaced(figures: ModuleType) -> None:
-    source = "<!-- figure: envs/swe/packages.yaml > len -->"
-    assert figures.filled(f"pins 17{source} packages", "page") == f"pins 15{source} packages"
-    assert figures.filled(f"of [–0.5{source}]", "page") == f"of [–15{source}]"
+    known, source = figures.Named(**KNOWN), "<!-- figure: pins -->"
+    assert figures.filled(f"pins 17{source} packages", "page", known) == f"pins 15{source} packages"
+    assert figures.filled(f"of [–0.5{source}]", "page", known) == f"of [–15{source}]"
+    old = "a\n<!-- table: t -->\n\n| 17 |\n\n<!-- table ends -->\nb"
+    assert figures.filled(old, "page", known) == old.replace("17", "15")
+
+
+def test_an_unknown_name_is_told_with_the_nearest(figures: ModuleType) -> None:
+    with pytest.raises(
+        SystemExit, match=r"^docs/x\.md: docs/figures\.yaml has no 'pin'\. Did you mean 'pins'\?$"
+    ):
+        figures.filled("17<!-- figure: pin -->", "docs/x.md", figures.Named(**KNOWN))
 
 
 @pytest.mark.parametrize(

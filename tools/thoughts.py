@@ -117,8 +117,9 @@ def read_beside_thoughts(
     inner = thoughts[first:last]
     mark = next((one for one in _MARKS if one not in text), "")
     parts = [text[max(one.begin, begin) : min(one.end, end)] for one in _between(inner, len(text))]
-    parsed = read(mark.join(parts) if begin < end else "", specs)
-    if not parsed.calls:
+    rest = mark.join(parts) if begin < end else ""
+    parsed = read(rest, specs)
+    if not parsed.calls and parsed.content == rest:
         return ParsedText(text, (), parsed.error)
     said = parsed.content.split(mark) if mark else [parsed.content]
     hidden = [text[one.begin : one.end] for one in inner]

@@ -1,1 +1,1 @@
-"""Benchmarks of episodes: ``turnwise bench rollout``, ``turnwise bench gateway`` and ``turnwise bench env-workers``."""
+"""Benchmarks of episodes: ``turnwise bench rollout``, ``bench client``, ``bench gateway`` and ``bench env-workers``."""

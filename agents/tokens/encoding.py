@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from turnwise.agents.tokens.work import TokenWork
 from turnwise.errors import TurnwiseError
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Encoder:
     def __init__(self, tokenizer: PreTrainedTokenizerFast, source: str) -> None:
         import tokenizers
 
+        self.work = TokenWork()
         spec = json.loads(tokenizer.backend_tokenizer.to_str())
         self.controls = _find_controls(spec["added_tokens"], source)
         # A token of one character cannot be cut in two, so data must do without that character.
@@ -142,6 +144,7 @@ class Encoder:
         thinking and calling tools are written with them. Characters that cannot be encoded (lone
         surrogates), are used here (the private plane 16) or are control tokens by themselves become U+FFFD.
         """
+        self.work.guarded += len(text)
         if self._unsayable.search(text):
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             text = self._unsayable.sub("\ufffd", text)
@@ -159,6 +162,7 @@ class Encoder:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a rendered text. No token is added that is not in the text."""
+        self.work.encoded += len(text)
         renamed = self._any.pattern.sub(self._rename, text) if self._names else text
         return self._twin.encode(plain(renamed), add_special_tokens=False).ids
 

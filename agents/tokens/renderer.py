@@ -73,9 +73,10 @@ class Renderer:
         self.encoder = Encoder(tokenizer, template_source(tokenizer))
         self.clock = clock or datetime.now()
         self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {}, self.clock)
-        self._end = self._find_end()
+        self._end, self._end_inside = self._find_end()
         stops = {*ends} & tokenizer.added_tokens_decoder.keys()
-        stops |= {self._end.id} if self._end else set[int]()
+        self._call_ends = self._find_call_ends()
+        stops |= {one.id for one in (self._end, *self._call_ends) if one}
         if isinstance(tokenizer.eos_token_id, int):
             stops.add(tokenizer.eos_token_id)
         self.stop_ids: tuple[int, ...] = tuple(sorted(stops))
@@ -140,8 +141,11 @@ class Renderer:
         if tail is None:
             return Extension(self.start(messages, tools), fresh=True)
         ids = self.encoder.encode_after(tail)
-        if self._end is not None and last_id == self._end.id and self._end.id in ids:
-            ids = ids[ids.index(self._end.id) + 1 :]
+        if last_id in (one.id for one in self._ends_of(reply)):
+            if last_id in ids:
+                ids = ids[ids.index(last_id) + 1 :]
+            elif self._end_inside is not None and ids[:1] == [self._end_inside.id]:
+                ids = ids[1:]  # it ended, if by another token than the template writes there
         return Extension(tuple(ids))
 
     def told_last(self, prompt_ids: Sequence[int], text: str) -> tuple[int, ...] | None:
@@ -164,9 +168,11 @@ class Renderer:
         if opened and closing(opened) not in said:  # or the whole reply would be a thought that never ends
             said = f"\n{closing(opened)}\n\n{said}"
         ids = self.encoder.encode_after(said)
-        if self._end is not None and self._end.id in ids:
-            return tuple(ids[: ids.index(self._end.id) + 1])
-        return (*ids, self._end.id if self._end else self.stop_ids[0])
+        ends = self._ends_of(message)
+        for one in ends:
+            if one.id in ids:
+                return tuple(ids[: ids.index(one.id) + 1])
+        return (*ids, ends[0].id if ends else self.stop_ids[0])
 
     def parse(self, ids: Sequence[int], tools: Sequence[Tool] = (), prompt: Sequence[int] = ()) -> Message:
         """The message that sampled tokens stand for, without the token that ended it.
@@ -178,6 +184,9 @@ class Renderer:
         said = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
         text = self.tokenizer.decode(list(said), clean_up_tokenization_spaces=False)
         assert isinstance(text, str)
+        native = self.template.can.dialect
+        if native is not None and native is not self.template.dialect:
+            text = native.unwrap(text)
         if self.template.tools_format == "none":
             return Message("assistant", opened + text)
         parsed = self.template.dialect.parse(text, [tool.spec for tool in tools], opened)
@@ -200,8 +209,10 @@ class Renderer:
         if not now.startswith(before) or not self._holds(now[len(before) :], reply.content):
             return None
         text = self.template.render((*head, self._stand_in(reply), *new), tools).rpartition(SENTINEL)[2]
-        if self._end is not None and self.template.writes_call(reply):
-            return self._end.text + text.partition(self._end.text)[2]  # without the rest of the call
+        if self.template.writes_call(reply):
+            for end in self._ends_of(reply):
+                if end.text in text:
+                    return end.text + text.partition(end.text)[2]  # without the rest of the call
         return text
 
     def _holds(self, text: str, content: str) -> bool:
@@ -215,17 +226,30 @@ class Renderer:
         if not self.template.writes_call(reply):
             return {"role": "assistant", "content": SENTINEL}
         call = self.template.call_entry(reply.tool_calls[-1])
-        call["function"] = {"name": "f", "arguments": {"x": SENTINEL}}
+        call["function"] |= {"arguments": {"x": SENTINEL}}  # its result may name the tool
         return {"role": "assistant", "content": "", "tool_calls": [call]}
 
     # --- trials, once per renderer ---------------------------------------------------------------
 
-    def _find_end(self) -> ControlToken | None:
-        """The token that the template writes after a reply, if it writes one."""
+    def _find_end(self) -> tuple[ControlToken | None, ControlToken | None]:
+        """The token that the template writes after a reply, if it writes one: where that is the last thing said, and elsewhere."""
         said: Chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": SENTINEL}]
         alone = self.template.render(said, generate=False).rpartition(SENTINEL)[2]
         followed = self.template.render([*said, *_OPENING]).rpartition(SENTINEL)[2]
-        return self.encoder.first_control(alone) or self.encoder.first_control(followed)
+        inside = self.encoder.first_control(followed)
+        last = self.encoder.first_control(alone)
+        return last or inside, inside if last else None
+
+    def _find_call_ends(self) -> tuple[ControlToken, ...]:
+        """The tokens that end a reply after a call, where the template's own dialect has some."""
+        if self.template.tools_format != "template":
+            return ()
+        return tuple(one for one in self.encoder.controls if one.text in self.template.dialect.ends)
+
+    def _ends_of(self, reply: Message) -> tuple[ControlToken, ...]:
+        """The tokens that may end a reply, the likeliest first."""
+        of_calls = self._call_ends if self.template.writes_call(reply) else ()
+        return (*of_calls, *([self._end] if self._end else []))
 
     def _leaves_alone(self, talk: Sequence[Message]) -> bool:
         """Whether each reply of this conversation is continued as if nothing stood before it."""

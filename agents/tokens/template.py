@@ -209,6 +209,8 @@ class ChatTemplate:
     def _apply(self, chat: Chat, specs: list[Any] | None, generate: bool) -> str:
         import jinja2  # with transformers, for whoever renders; not for whoever reads a recipe
 
+        self._encoder.work.renderings += 1
+        self._encoder.work.rendered += len(chat)
         roles = ", ".join(entry["role"] for entry in chat[:8])
         try:
             with watchdog.limit(f"the chat template of {self._name}", RENDER_S, fatal=True):

@@ -5,6 +5,7 @@ on any of many inputs that are drawn apart from the tests. Over this bank (SAGA/
 
 * detection rate: the share of wrong programs that some test exposes;
 * verifier accuracy: the share of problems all of whose wrong programs are exposed;
+* error patterns (DEPC): how many tests expose sets of wrong programs that no other test exposes in the same way;
 * false alarms: right programs that a test fails (the references themselves).
 """
 
@@ -48,7 +49,7 @@ class Quality(NamedTuple):
     wrong: int  # of them, differ from the reference somewhere
     caught: int  # of the wrong ones, by the hidden tests
     caught_visible: int  # of the wrong ones, by the visible tests alone
-    patterns: int  # distinct ways in which wrong programs fail (DEPC)
+    patterns: int  # distinct error patterns of the hidden tests (DEPC)
     accepts: bool  # the reference passes
 
     @property
@@ -63,7 +64,7 @@ def measure(
     problem = build_problem(template.name, params, visible=visible, hidden=hidden)
     exercise = exercise_of(template.name, params)
     probes = _probes(exercise, template.name, params)
-    wrong, caught, by_visible, patterns, count = 0, 0, 0, set[tuple[bool, ...]](), 0
+    wrong, caught, by_visible, fails_of, count = 0, 0, 0, list[tuple[bool, ...]](), 0
     for source in mutants(exercise.solution):
         count += 1
         solve = _runnable(source, exercise.entry)
@@ -73,10 +74,11 @@ def measure(
             wrong += 1
             caught += any(fails)
             by_visible += seen
-            patterns.add(fails)
+            fails_of.append(fails)
     right = _runnable(exercise.solution, exercise.entry)
     accepts = all(_passes(right, case) for case in (*problem.visible, *problem.hidden, *probes))
-    return Quality(template.name, template.family, count, wrong, caught, by_visible, len(patterns), accepts)
+    patterns = error_patterns(fails_of)
+    return Quality(template.name, template.family, count, wrong, caught, by_visible, patterns, accepts)
 
 
 def detection_rate(fails: Sequence[Sequence[bool]]) -> float:
@@ -86,6 +88,15 @@ def detection_rate(fails: Sequence[Sequence[bool]]) -> float:
     0.75
     """
     return sum(any(row) for row in fails) / len(fails)
+
+
+def error_patterns(fails: Sequence[Sequence[bool]]) -> int:
+    """DEPC: how many tests (columns) expose sets of wrong programs (rows) that are distinct and not empty.
+
+    >>> error_patterns([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 0]])
+    2
+    """
+    return len({column for column in zip(*fails, strict=True) if any(column)})
 
 
 def verifier_accuracy(rates: Sequence[float]) -> float:

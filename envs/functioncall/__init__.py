@@ -4,7 +4,7 @@ Nine interfaces (apis/*.yaml) hold tables; a request is judged by the data after
 
 env        FunctionCallEnv                       tasks        knobs → conversations
 state      a conversation, and where it is       requests     kinds of requests, with the calls they want
-knobs      what a suite may set                  phrases      ways to word them
+knobs      what a suite may set                  phrases.yaml ways to word them
 actions    calls, and words to the user          interfaces   tables and functions, as data and as tools
 reading    the calls in a message                data         immutable tables, and what functions do to them
 drafting   a request in the making

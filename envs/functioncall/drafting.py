@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from turnwise.envs.functioncall import phrases
 from turnwise.envs.functioncall.data import CallData, carry_out, in_order
 from turnwise.envs.functioncall.interfaces import (
     DataFunction,
@@ -21,7 +20,7 @@ from turnwise.envs.functioncall.interfaces import (
     to_ours,
     to_theirs,
 )
-from turnwise.envs.functioncall.vocabulary import draw_value, of_split, said
+from turnwise.envs.functioncall.vocabulary import draw_value, of_split, phrases, said
 from turnwise.envs.functioncall.wording import StatedValue, ToldValue, agreeing, lettered
 from turnwise.tasks.core import Json, Split
 
@@ -80,6 +79,10 @@ class RequestDraft:
     def one(self, ways: Sequence[str]) -> str:
         """One of the ways to say something that belong to this split."""
         return ways[0] if self.language.compact else self.rng.choice(of_split(ways, self.language.split))
+
+    def phrase(self, name: str) -> str:
+        """One of the ways to word a request (phrases.yaml)."""
+        return self.one(phrases()[name])
 
     def said(self, kind: str, value: Json) -> str:
         if kind == "texts" and not self.language.compact:  # unquoted, they run into what stands behind them
@@ -259,7 +262,7 @@ class RequestDraft:
         if not self.language.compact and tells(picked, row[field]):
             raise ImpossibleRequest("it is said")
         self.kind.append(f"{field} of {table.name} by {picked.how}")
-        phrase = StatedValue(self.one(phrases.STATED).format(field=table.told[field], it=picked.phrase))
+        phrase = StatedValue(self.phrase("stated").format(field=table.told[field], it=picked.phrase))
         return row[field], phrase, self.told(table, field, picked)
 
     def told(self, table: DataTable, field: str, picked: PickedRow) -> tuple[int, ...]:
@@ -320,7 +323,7 @@ class RequestDraft:
         self.letters += len(letters)
         text = way.format(**{**words, **{name: ToldValue(n) for name, n in letters.items()}, "it": it})
         for name, letter in letters.items():
-            text += self.one(phrases.LETTER).format(letter=letter, value=words[name])
+            text += self.phrase("letter").format(letter=letter, value=words[name])
         return text
 
 

@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from turnwise.envs.functioncall.vocabulary import ASKED, VAGUE
+from turnwise.envs.functioncall.vocabulary import call_words
 from turnwise.tasks.core import Json
 
 _MOST_KINDS = 8  # of values that one question may name; who names more has not noticed which is missing
@@ -189,12 +189,17 @@ def asks_for(text: str, ask: Mapping[str, Json], about: str = "") -> bool:
     """Whether a question names what is missing, in its own words or those of its description, and not just everything."""
     plain = _plain(text)
     words = f" {plain} "
-    kinds = sum(any(f" {word} " in words for word in named) for named in ASKED.values())
+    kinds = sum(any(f" {word} " in words for word in named) for named in call_words().asked.values())
     if kinds > _MOST_KINDS:
         return False
     if any(f" {_plain(word)} " in words for word in ask["words"]):
         return True
-    said = [way for kind, named in ASKED.items() if {*named} <= {*ask["words"]} for way in VAGUE[kind]]
+    said = [
+        way
+        for kind, named in call_words().asked.items()
+        if {*named} <= {*ask["words"]}
+        for way in call_words().vague[kind]
+    ]
     described = " ".join((re.split(r"[;,.]", about)[0], *ask["words"], *said))
     return not _stems(plain).isdisjoint(_stems(_plain(described)))
 

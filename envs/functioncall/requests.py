@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from turnwise.envs.functioncall import phrases
 from turnwise.envs.functioncall.data import CallData
 from turnwise.envs.functioncall.drafting import ImpossibleRequest, PickedRow, PlannedCall, RequestDraft, tells
 from turnwise.envs.functioncall.interfaces import DataFunction, DataTable, apis, functions, tables
-from turnwise.envs.functioncall.vocabulary import ASKED, VAGUE, is_number, of_split, said
+from turnwise.envs.functioncall.vocabulary import call_words, is_number, of_split, phrases, said
 from turnwise.envs.functioncall.wording import units_of
 from turnwise.tasks.core import Json, canonical
 
@@ -100,7 +99,7 @@ def every(draft: RequestDraft) -> str:
     if draft.data.key == before:
         raise ImpossibleRequest("nothing would change")
     draft.kind += [one.words, "each"]
-    it = draft.one(phrases.EACH).format(**_those(draft, table, wanted))
+    it = draft.phrase("each").format(**_those(draft, table, wanted))
     return draft.asked(one, words, it, several=True)
 
 
@@ -118,8 +117,8 @@ def made_first(draft: RequestDraft) -> str:
     if not then:
         raise ImpossibleRequest("nothing to do with it")
     text = act(draft, first)
-    it = PickedRow(draft.made["id"], draft.one(phrases.NEW), (len(draft.plan) - 1,), "new")
-    return draft.one(phrases.THEN).format(first=text, then=act(draft, draft.rng.choice(then), it))
+    it = PickedRow(draft.made["id"], draft.phrase("new"), (len(draft.plan) - 1,), "new")
+    return draft.phrase("then").format(first=text, then=act(draft, draft.rng.choice(then), it))
 
 
 def if_so(draft: RequestDraft) -> str:
@@ -151,7 +150,7 @@ def if_so(draft: RequestDraft) -> str:
     ]
     draft.kind += ["if", table.name, field, picked.how]
     first, second = (yes, no) if value > border else (no, yes)
-    return draft.one(phrases.IF).format(
+    return draft.phrase("if").format(
         field=table.told[field], it=picked.phrase, border=border, yes=first, no=second
     )
 
@@ -171,7 +170,7 @@ def several(draft: RequestDraft) -> str:
         free = [known for known in free if known.table not in touched]
         parts.append(text)
     text, *others = parts
-    ways = draft.rng.sample(of_split(phrases.JOINED, draft.language.split), len(others))
+    ways = draft.rng.sample(of_split(phrases()["joined"], draft.language.split), len(others))
     for way, other in zip(ways, others, strict=True):
         text = way.format(first=text, last=other)
     return text
@@ -201,7 +200,7 @@ def field_of(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
         raise ImpossibleRequest(field)
     draft.told(table, field, picked)
     draft.kind += ["what", table.name, field, picked.how]
-    return draft.one(phrases.WHAT).format(field=table.told[field], it=picked.phrase), _answer(
+    return draft.phrase("what").format(field=table.told[field], it=picked.phrase), _answer(
         table, field, row[field], draft
     )
 
@@ -214,7 +213,7 @@ def count(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
     )
     draft.find(table, wanted)
     draft.kind += ["count", table.name, *sorted(wanted)]
-    text = draft.one(phrases.COUNT).format(**_those(draft, table, wanted))
+    text = draft.phrase("count").format(**_those(draft, table, wanted))
     return text, {"value": len(draft.rows(table, wanted)), "others": []}
 
 
@@ -233,7 +232,7 @@ def total(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
     draft.find(table, wanted)
     draft.kind += ["total", table.name, field, *wanted]
     value = round(sum(rows[key][field] for key in keys), 2)
-    text = draft.one(phrases.TOTAL).format(field=table.told[field], **_those(draft, table, wanted))
+    text = draft.phrase("total").format(field=table.told[field], **_those(draft, table, wanted))
     return text, {"value": value, "others": []}
 
 
@@ -248,7 +247,7 @@ def which(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
     draft.kind += ["which", table.name, picked.how]
     if table.key not in row:
         raise ImpossibleRequest("it has no name")
-    text = draft.one(phrases.WHICH).format(called=table.called, it=picked.phrase)
+    text = draft.phrase("which").format(called=table.called, it=picked.phrase)
     return text, _answer(table, table.key, row[table.key], draft)
 
 
@@ -298,7 +297,7 @@ def ask_for(draft: RequestDraft, text: str) -> tuple[str, Mapping[str, Json]]:
         for p in one.parameters
         if p.required and p.name != one.target
         for leaf in p.leaves
-        if leaf.kind.partition(":")[0] in VAGUE
+        if leaf.kind.partition(":")[0] in call_words().vague
         and leaf.name not in draft.stated
         and leaf.name != "side"  # which a verb says
     ]
@@ -312,10 +311,12 @@ def ask_for(draft: RequestDraft, text: str) -> tuple[str, Mapping[str, Json]]:
         }
         found = [pattern for pattern in patterns.values() if len(re.findall(pattern, text)) == 1]
         if found:
-            words = [leaf.name.replace("_", " "), *ASKED[base]]
+            words = [leaf.name.replace("_", " "), *call_words().asked[base]]
             draft.kind.append(f"without {leaf.name}")
             ask = {"words": words, "reply": draft.said(leaf.kind, value)}
-            return _vaguely(text, found[0], draft.one(VAGUE[base]), " ".join(one.say), leaf.name), ask
+            return _vaguely(
+                text, found[0], draft.one(call_words().vague[base]), " ".join(one.say), leaf.name
+            ), ask
     raise ImpossibleRequest("nothing to leave out")
 
 

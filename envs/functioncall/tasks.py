@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from turnwise.envs.functioncall import phrases
 from turnwise.envs.functioncall.data import CallData, draw_tables
 from turnwise.envs.functioncall.drafting import ImpossibleRequest, RequestDraft, RequestLanguage
 from turnwise.envs.functioncall.interfaces import ORDERS, DataFunction, functions, tables
@@ -140,11 +139,11 @@ def _worded(rng: Random, language: RequestLanguage, one: UserRequest, before: Us
     draft = RequestDraft(rng, language, one.data, ())
     if language.compact:
         return f"{one.say} ."
-    text = draft.one(phrases.QUESTION if one.answer else phrases.PLEASE).format(one.say)
+    text = draft.phrase("question" if one.answer else "please").format(one.say)
     text = text[0].upper() + text[1:]
     if before is None:
         return text
-    return f"{draft.one(phrases.AFTER_REFUSAL if before.declines else phrases.NEXT)}{text}"
+    return f"{draft.phrase('after_refusal' if before.declines else 'next')}{text}"
 
 
 def _data(rng: Random, one: UserRequest, text: str, knobs: FunctionCallKnobs) -> dict[str, Json]:

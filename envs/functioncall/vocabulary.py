@@ -10,80 +10,42 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from turnwise.data_file import data_file
 from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
 from turnwise.tasks.core import Json, Split
 
 Item = TypeVar("Item")
 
 
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-_FIRST = _list(
-    "Ada Ben Cleo Dan Eve Femi Gus Hana Ines Jack Kim Leo Mia Ned Ora Pia Quin Rosa Sami Tess Uma Vic Wen Yara Zoe Amir "
-    "Bela Carl Dora Emil Faye Gita Hugo Iris Jens Kaja"
-)
-_LAST = _list(
-    "Finch Osei Marsh Ruiz Lindqvist Cole Aalto Sato Prado Thorne Alder Bianchi Novak Okafor Stein Lund Moreau Haas Patel "
-    "Quigley Ramos Sorel Tanaka Ueda Varga Winter Young Zeman Abbott Brandt Castro Dietz Eklund Farrow Grady Holm"
-)
-_ADJECTIVES = _list(
-    "blue quiet open winter second long paper north last stone early broken hidden spare annual final joint local urgent "
-    "weekly monthly new old public secret shared silver simple sudden summer tall tidy vital warm wide young"
-)
-_NOUNS = _list(
-    "budget harbour plan survey printer invoice window review garden contract report engine kitchen ladder market notice "
-    "office parcel queue rehearsal school tender union visit workshop archive bridge census debate election forecast guide "
-    "handover index journey kiosk"
-)
-_CITIES = _list(
-    "Arlen Brimholt Corvale Dunmere Eastwick Fennmoor Glenrock Harrow Ivydale Kestrel Lunden Marrow Norvik Oakham Pellworth "
-    "Quarrel Rosby Selmont Tarnow Ulverton Vexley Wexcombe Yarrow Zellin"
-)
-_PLACES = _list(
-    "Juniper Saffron Lantern Beacon Copper Orchard Mill Pavilion Atrium Terrace Arcade Forum Gallery Chapel Boathouse Rotunda "
-    "Annex Foundry Loft Cellar"
-)
-_STREETS = _list(
-    "Ash Birch Canal Dock Elm Ferry Garden High Inn Kiln Lark Mill Nut Oak Pine Quay Rose Spring Tower Vine"
-)
-_COMPANIES = _list(
-    "Acorix Beltane Corvid Dynaro Elmira Fornax Galvan Helion Ionara Jovian Kelvex Lumina Mirath Nordal Optara Pylon Quasar "
-    "Rigel Solace Tundra"
-)
-_MODELS = _list("Atlas Breeze Comet Delta Ember Falcon Gecko Heron Ibis Jaguar Koala Lynx")
-_WARES = _list(
-    "lamp kettle shelf chair vase rug tray mug rack bench clock stool basket mirror bowl pan hose tent stapler torch"
-)
-_STUFF = _list("oak steel wool glass pine copper cork linen clay brass felt wicker")
-_COLOURS = _list("red green blue white black grey yellow brown orange pink teal violet")
-_FOLDERS = _list(
-    "reports drafts photos work old taxes trips music plans letters school games home bills backup clients"
-)
-_TOPICS = _list(
-    "dentist birthday gym coffee landlord plumber piano allergy passport nanny mechanic choir tutor bakery florist vet "
-    "barber locksmith tailor optician"
-)
-_MATTERS = ("visit", "bill", "lesson", "contact", "key", "gift")
-_TEXTS = (
-    "it happened again", "it works for me", "please hurry", "the cable was loose", "restart did not help", "seen twice today",
-    "waiting for parts", "called back", "needs approval", "not my fault", "solved by update", "ask the vendor",
-    "see last week", "cannot repeat it", "customer is angry", "more details follow",
-)  # fmt: skip
-_ENDINGS = ("txt", "pdf", "csv", "docx")
 _FORMS: Mapping[str, tuple[str, str]] = {
     "date": (r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", "YYYY-MM-DD, such as 2031-05-03"),
     "time": (r"([01]\d|2[0-3]):[0-5]\d", "HH:MM in 24 hours, such as 09:30"),
     "folder": (r"(/[^/]+)+", "an absolute path, such as /reports"),
 }
-_POOLS: Mapping[str, Sequence[str]] = {
-    "city": _CITIES, "company": _COMPANIES, "model": _MODELS, "colour": _COLOURS, "topic": _TOPICS, "first": _FIRST,
-    "last": _LAST, "adjective": _ADJECTIVES, "noun": _NOUNS, "placeword": _PLACES, "streetword": _STREETS,
-    "ware": _WARES, "stuff": _STUFF, "folderword": _FOLDERS, "texts": _TEXTS,
-}  # fmt: skip
+
+
+class CallWords(NamedTuple):
+    """Words that values are made of, and that values are asked for by (words.yaml)."""
+
+    pools: Mapping[str, tuple[str, ...]]
+    matters: tuple[str, ...]
+    endings: tuple[str, ...]
+    vague: Mapping[str, tuple[str, ...]]  # kind → what a user says who leaves a value out
+    asked: Mapping[str, tuple[str, ...]]  # kind → the words by which one asks for a value, beside its name
+
+
+@functools.cache
+def call_words() -> CallWords:
+    """Return the words of values."""
+    return data_file("turnwise.envs.functioncall", "words", CallWords)
+
+
+@functools.cache
+def phrases() -> Mapping[str, tuple[str, ...]]:
+    """Name → ways to word a request (phrases.yaml)."""
+    return data_file("turnwise.envs.functioncall", "phrases", dict[str, tuple[str, ...]])
 
 
 def of_split(items: Sequence[Item], split: Split) -> Sequence[Item]:
@@ -100,7 +62,7 @@ def of_split(items: Sequence[Item], split: Split) -> Sequence[Item]:
 
 @functools.cache
 def _pool(name: str, split: Split) -> Sequence[str]:
-    return of_split(_POOLS[name], split)
+    return of_split(call_words().pools[name], split)
 
 
 def _word(rng: Random, split: Split, pool: str) -> str:
@@ -149,7 +111,7 @@ def _said_word(rng: Random, split: Split, base: str) -> str:
             return f"{_word(rng, split, 'adjective')} {_word(rng, split, 'noun')}"
         case "filename":
             name = f"{_word(rng, split, 'adjective')}_{_word(rng, split, 'noun')}"
-            return f"{name}.{rng.choice(_ENDINGS)}"
+            return f"{name}.{rng.choice(call_words().endings)}"
         case "folder":
             return f"/{_word(rng, split, 'folderword')}"
         case "place":
@@ -159,7 +121,7 @@ def _said_word(rng: Random, split: Split, base: str) -> str:
         case "product":
             return f"{_word(rng, split, 'stuff')} {_word(rng, split, 'ware')} {rng.choice('ABCDEFGHKLM')}{rng.randint(1, 9)}"
         case "topic":
-            return f"{_word(rng, split, 'topic')} {rng.choice(_MATTERS)}"
+            return f"{_word(rng, split, 'topic')} {rng.choice(call_words().matters)}"
         case "symbol":
             return "".join(rng.choice("ABCDEFGHIKLMNOPRSTUVXZ") for _ in range(4))
         case "plate":
@@ -229,30 +191,3 @@ def said(rng: Random, kind: str, value: Json, *, spoken: bool) -> str:
         hour, minute = map(int, str(value).split(":"))
         return f"{(hour - 1) % 12 + 1}:{minute:02} {'am' if hour < 12 else 'pm'}"
     return str(value)
-
-
-VAGUE: Mapping[str, Sequence[str]] = {
-    "person": ("somebody else", "another person", "a colleague", "someone"),
-    "people": ("some people", "a few others", "my colleagues", "certain people"),
-    "date": ("another day", "a better day", "some other day", "a day that suits me"),
-    "time": ("another time", "a better time", "some other time", "a time that suits me"),
-    "folder": ("another folder", "some other folder", "a better folder", "the right folder"),
-    "filename": ("something else", "something different", "something better", "something fitting"),
-    "title": ("something else", "something different", "something better", "something fitting"),
-    "count": ("another number", "a different number", "some other number", "the right number"),
-    "amount": ("a certain number", "some number", "so big a number", "the usual number"),
-    "choice": ("something else", "another one", "a different one", "the right one"),
-    "street": ("another address", "my other address", "a different address", "the right address"),
-    "place": ("another place", "some other place", "a better place", "the right place"),
-    "seat": ("another seat", "a better seat", "some other seat", "the right seat"),
-}
-"""What a user says who leaves a value out, by kind."""
-ASKED: Mapping[str, Sequence[str]] = {
-    "person": ("person", "who", "whom", "whose", "name"), "people": ("people", "who", "whom", "names", "recipients", "guests"),
-    "date": ("date", "day", "when"), "time": ("time", "hour", "when"), "folder": ("folder", "directory", "where", "path"),
-    "filename": ("name", "called", "filename"), "title": ("title", "name", "called", "subject"),
-    "count": ("number", "many", "much", "value"), "amount": ("amount", "price", "much", "value", "limit"),
-    "choice": ("which", "kind", "option", "value"), "street": ("address", "street", "where"),
-    "place": ("place", "where", "location"), "seat": ("seat",),
-}  # fmt: skip
-"""The words by which one asks for a value of a kind, beside the parameter's own name."""

@@ -25,7 +25,7 @@ from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, values_of
-from turnwise.envs.toolworld.phrases import PHRASES
+from turnwise.envs.toolworld.phrases import phrases
 from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.values import Named
 from turnwise.envs.toolworld.story import Stage, Story
@@ -33,7 +33,6 @@ from turnwise.envs.toolworld.users import respond
 from turnwise.tasks.core import Json
 from turnwise.texts import read_json_lines
 
-VOICE = {act: ways[0] for act, ways in PHRASES.items()}
 FACTS = {
     "email": "My e-mail is kofi.abel@example.com.", "name": "My name is Kofi Abel.", "zip": "My zip code is 92691.",
     "user_id": "My user id is wanda_bloom_4711.", "birthday": "I was born on 1971-01-19.",
@@ -81,6 +80,11 @@ class SentenceScore(NamedTuple):
 
 
 @functools.cache
+def _voice() -> dict[str, str]:
+    return {act: ways[0] for act, ways in phrases().items()}
+
+
+@functools.cache
 def _customer(domain: str) -> str:
     base = world(domain, "sentences", 24)
     return min(next(base.tables[name] for name in _PEOPLE if name in base.tables))
@@ -122,7 +126,7 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
         customer,
         stages,
         {"request": request, **{slot: FACTS[slot] for slot in domain.slots if slot in FACTS}},
-        voice=VOICE,
+        voice=_voice(),
     )
     done = "tell_done" in acts and bool({"thank", "next_request"} & {*line["should"]})
     served = fulfilled or done or (agreed and bool(acts & _DONE))
@@ -174,7 +178,7 @@ def _phone(learnt: str) -> dict[str, Json]:
 def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
     """What the user did, by the names that the labels use."""
     before, user, text = scene.user, after.user, after.text
-    said = {act for act, words in VOICE.items() if text.startswith(words)}
+    said = {act for act, words in _voice().items() if text.startswith(words)}
     on = user.stage > before.stage or user.over
     touched = any(
         after.db.tables.get(table) != scene.db.tables.get(table) for table in ("phones", "bills", "orders")

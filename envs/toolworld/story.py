@@ -49,7 +49,7 @@ class Story(NamedTuple):
     patience: int = 4
     brief: bool = False  # tells one fact at a time
     manner: str = ""  # said before the first request
-    voice: Mapping[str, str] = {}  # how he says what is no request (phrases.PHRASES)
+    voice: Mapping[str, str] = {}  # how he says what is no request (phrases.yaml)
     together: bool = False  # tells all requests at the beginning
 
     @property

@@ -1,139 +1,28 @@
-"""Words that worlds are generated from: people, places, things. Invented combinations, no real data."""
+"""Words that worlds are generated from, and how things are named and counted in sentences."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-FIRST = [
-    "Ada",
-    "Amir",
-    "Ana",
-    "Ben",
-    "Bao",
-    "Cora",
-    "Chen",
-    "Dana",
-    "Deniz",
-    "Ella",
-    "Emil",
-    "Fay",
-    "Femi",
-    "Gus",
-    "Gita",
-    "Hana",
-    "Hugo",
-    "Ida",
-    "Ivan",
-    "Jana",
-    "Jonas",
-    "Kim",
-    "Kofi",
-    "Lea",
-    "Luis",
-    "Maya",
-    "Mila",
-    "Nora",
-    "Nils",
-    "Olga",
-    "Omar",
-    "Pia",
-    "Pablo",
-    "Rosa",
-    "Ravi",
-    "Sara",
-    "Sven",
-    "Tara",
-    "Theo",
-    "Uma",
-    "Udo",
-    "Vera",
-    "Viktor",
-    "Wanda",
-    "Yara",
-    "Yusuf",
-    "Zoe",
-    "Zane",
-]
-LAST = [
-    "Abel",
-    "Alder",
-    "Becker",
-    "Bloom",
-    "Castro",
-    "Cole",
-    "Dahl",
-    "Diaz",
-    "Eck",
-    "Egan",
-    "Falk",
-    "Fischer",
-    "Gomez",
-    "Grant",
-    "Haas",
-    "Holm",
-    "Ito",
-    "Ivers",
-    "Jansen",
-    "Jones",
-    "Khan",
-    "Koch",
-    "Lang",
-    "Lopez",
-    "Moss",
-    "Moreau",
-    "Nolan",
-    "Novak",
-    "Okoye",
-    "Olsen",
-    "Park",
-    "Perez",
-    "Quist",
-    "Reed",
-    "Rossi",
-    "Sato",
-    "Silva",
-    "Tanaka",
-    "Thorn",
-    "Ueda",
-    "Vogel",
-    "Voss",
-    "Weber",
-    "Wood",
-    "Yang",
-    "Young",
-    "Zapata",
-    "Zeller",
-]
-STREETS = [
-    "Oak",
-    "Elm",
-    "Mill",
-    "Lake",
-    "Hill",
-    "Park",
-    "Church",
-    "Station",
-    "Garden",
-    "River",
-    "Bridge",
-    "Market",
-]
-CITIES = [
-    "Arden",
-    "Belmore",
-    "Corvale",
-    "Dunwick",
-    "Eastham",
-    "Fairhaven",
-    "Glenrock",
-    "Harrow",
-    "Ivydale",
-    "Kingsford",
-    "Larkhill",
-    "Millbrook",
-]
+from turnwise.data_file import data_file
+
+
+class WorldWords(NamedTuple):
+    """Names of people and places (vocabulary.yaml)."""
+
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    streets: tuple[str, ...]
+    cities: tuple[str, ...]
+
+
+@functools.cache
+def world_words() -> WorldWords:
+    """Return the names that worlds are generated from."""
+    return data_file("turnwise.envs.toolworld", "vocabulary", WorldWords)
 
 
 class PersonName(NamedTuple):
@@ -151,17 +40,19 @@ class PersonName(NamedTuple):
 
 def people(rng: Random, n: int) -> list[PersonName]:
     """Different people; the first two of each ten share a last name, so that names alone mislead."""
-    found: dict[str, PersonName] = {}
+    words, found = world_words(), dict[str, PersonName]()
     while len(found) < n:
-        last = next(iter(found.values())).last if len(found) % 10 == 1 else rng.choice(LAST)
-        person = PersonName(rng.choice(FIRST), last)
+        last = next(iter(found.values())).last if len(found) % 10 == 1 else rng.choice(words.last)
+        person = PersonName(rng.choice(words.first), last)
         found.setdefault(person.handle if person.handle not in found else "", person)
         found.pop("", None)
     return list(found.values())
 
 
 def address(rng: Random) -> str:
-    return f"{rng.randint(1, 199)} {rng.choice(STREETS)} Street, {rng.choice(CITIES)} {rng.randint(10000, 99999)}"
+    words = world_words()
+    street, city = f"{rng.randint(1, 199)} {rng.choice(words.streets)} Street", rng.choice(words.cities)
+    return f"{street}, {city} {rng.randint(10000, 99999)}"
 
 
 def begun(text: str) -> str:

@@ -1,24 +1,23 @@
 """The token contract (docs/architecture.md#the-token-contract) on eight kinds of chat template.
 
-The tokenisers are trained here; the templates (``templates/``) are written after the published formats.
+The tokenisers and templates are those of :mod:`turnwise.agents.bench.families`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
+from turnwise.agents.bench.families import FAMILIES, family_tokenizer
 from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, Reply, Sampling, Turn
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy
@@ -30,91 +29,13 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Task
 from turnwise.tools.core import Tool, ToolCall, ToolSpec, tool
 
-CORPUS = [
-    f"the red scarf number {n} costs ${n}.99, see the page of the shop\n\nnext: size {n}" for n in range(60)
-]
-
-
-class Family(NamedTuple):
-    special: str  # the first is the beginning of text, where there is one
-    eos: str
-    added: str = ""  # tokens that are not special, but are found in text
-    metaspace: bool = False  # as SentencePiece: spaces become ▁, one is put before the text
-    bos: bool = False
-
-
-FAMILIES = {
-    "chatml": Family("<|endoftext|> <|im_start|> <|im_end|>", "<|im_end|>", "<tool_call> </tool_call>"),
-    "thinking": Family(
-        "<|endoftext|> <|im_start|> <|im_end|>",
-        "<|im_end|>",
-        "<tool_call> </tool_call> <tool_response> </tool_response> <think> </think>",
-    ),
-    "llama3": Family(
-        "<|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|> "
-        + " ".join(f"<|reserved_special_token_{n}|>" for n in range(20)),
-        "<|eot_id|>",
-        bos=True,
-    ),
-    "mistral": Family("<s> </s> [INST] [/INST]", "</s>", metaspace=True, bos=True),
-    "mistral_tools": Family(
-        "<s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS]",
-        "</s>",
-        metaspace=True,
-        bos=True,
-    ),
-    "gemma": Family(
-        "<bos> <eos> <start_of_turn> <end_of_turn>", "<eos>", "\n\n <b>", metaspace=True, bos=True
-    ),
-    "glm": Family(
-        "<|endoftext|> [gMASK] <sop> <|system|> <|user|> <|assistant|> <|observation|>", "<|endoftext|>"
-    ),
-    "plain": Family("</s> ¤", "</s>"),  # a control token of one character
-}
 REWRITES = {"thinking", "mistral_tools"}
 every_family = pytest.mark.parametrize("name", FAMILIES)
 several = settings(max_examples=40, deadline=None)
 
 
-@functools.cache
 def tokenizer(name: str) -> PreTrainedTokenizerFast:
-    family = FAMILIES[name]
-    special = family.special.split(" ")
-    backend = Tokenizer(models.BPE(byte_fallback=family.metaspace, unk_token=None))
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    if family.metaspace:
-        special += [f"<0x{n:02X}>" for n in range(256)]
-        alphabet = []
-        backend.normalizer = normalizers.Replace(" ", "▁") if name == "gemma" else None
-        scheme = "never" if name == "gemma" else "first"
-        backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=name != "gemma")
-        backend.decoder = decoders.Sequence(
-            [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-        )
-    else:
-        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        backend.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=700, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-    )
-    backend.train_from_iterator(CORPUS, trainer)
-    if family.metaspace:  # bytes are ordinary tokens of the model, not control tokens
-        backend = _without_added(backend, prefix="<0x")
-    added = [token for token in family.added.split(" ") if token]
-    backend.add_tokens([AddedToken(token, special=False, normalized=False) for token in added])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        eos_token=family.eos,
-        bos_token=special[0] if family.bos else None,
-        clean_up_tokenization_spaces=False,
-        chat_template=(Path(__file__).parent / "templates" / f"{name}.jinja").read_text(),
-    )
-
-
-def _without_added(backend: Tokenizer, prefix: str) -> Tokenizer:
-    spec = json.loads(backend.to_str())
-    spec["added_tokens"] = [t for t in spec["added_tokens"] if not t["content"].startswith(prefix)]
-    return Tokenizer.from_str(json.dumps(spec))
+    return family_tokenizer(name)
 
 
 @functools.cache

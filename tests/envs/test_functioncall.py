@@ -11,14 +11,13 @@ import pytest
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import EndReason
-from turnwise.envs.functioncall import phrases, vocabulary
 from turnwise.envs.functioncall.answers import ToldAnswer, numbers_in, told
 from turnwise.envs.functioncall.env import FunctionCallEnv
 from turnwise.envs.functioncall.hearing import asks_for, meaning
 from turnwise.envs.functioncall.interfaces import CASES, apis, as_tool, functions, tables, to_ours, to_theirs
 from turnwise.envs.functioncall.reading import read
 from turnwise.envs.functioncall.reward import Nearness, nearness, same
-from turnwise.envs.functioncall.vocabulary import of_split
+from turnwise.envs.functioncall.vocabulary import call_words, of_split, phrases
 from turnwise.envs.functioncall.wording import agreeing
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
@@ -592,7 +591,7 @@ def test_what_is_missing_may_be_asked_for_in_words_of_its_description():
     assert asks_for(
         "What temperature?", {"words": ["degrees"], "reply": "20"}, "Temperature in degrees Celsius."
     )
-    assert asks_for("Which of your colleagues?", {"words": list(vocabulary.ASKED["person"]), "reply": ADA})
+    assert asks_for("Which of your colleagues?", {"words": list(call_words().asked["person"]), "reply": ADA})
     assert not asks_for("What should I do with it?", WRAP, "The wrapping.")
     late = {
         "function": "put off ticket",
@@ -772,10 +771,10 @@ def test_silence_claims_questions_and_refusals_pass_no_task(name):
 
 
 def test_language_of_dev_and_test_is_never_said_in_train():
-    lists = [value for name, value in vars(phrases).items() if name.isupper()]
+    lists = list(phrases().values())
     lists += [one.say for one in functions().values() if one.say]
     lists += [ways for table in tables().values() for ways in table.filters.values()]
-    lists += list(vocabulary._POOLS.values())
+    lists += list(call_words().pools.values())
     for ways in lists:
         parts = [set(of_split(ways, split)) for split in Split]
         assert all(parts)
@@ -894,7 +893,7 @@ def test_a_number_that_stands_elsewhere_has_a_letter_before_a_unit():
 
 
 def test_a_refusal_is_not_praised_and_tickets_are_due_after_they_were_opened():
-    thanks = {way.split()[0] for way in phrases.NEXT}
+    thanks = {way.split()[0] for way in phrases()["next"]}
     refused = 0
     for task in drawn("irrelevant", Split.TRAIN, 60):
         rounds = task.options["rounds"]

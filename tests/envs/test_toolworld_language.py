@@ -15,18 +15,18 @@ from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.retail.state import COLOURS, KINDS, SIZES
-from turnwise.envs.toolworld.vocabulary import FIRST, LAST
+from turnwise.envs.toolworld.vocabulary import world_words
 from turnwise.tasks.core import Split, derive_rng
 
 DOMAINS = ("retail", "airline", "telecom", "apps")
-FILLED = (*COLOURS, *SIZES, *AIRPORTS, *KINDS, *LAST, "scheduled", "delayed", "cancelled", "March", "April", "exchange", "change",
+FILLED = (*COLOURS, *SIZES, *AIRPORTS, *KINDS, *world_words().last, "scheduled", "delayed", "cancelled", "March", "April", "exchange", "change",
           "basic", "economy", "business", "vegetarian", "vegan", "kosher", "halal", "Alex", "Robin", "Sam", "Chris")  # fmt: skip
 TITLES = [f"{first} {last}" for first in FIRST_WORDS for last in LAST_WORDS]
 OF_APPS = (
     *APPS,
     *TIERS,
-    *FIRST,
-    *LAST,
+    *world_words().first,
+    *world_words().last,
     *TITLES,
     *BOUGHT,
     *DEVICES,

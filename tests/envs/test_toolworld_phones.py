@@ -18,13 +18,13 @@ from turnwise.envs.toolworld.domain import carry_out
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.story import call
 from turnwise.envs.toolworld.telecom import device
-from turnwise.envs.toolworld.vocabulary import FIRST, LAST
+from turnwise.envs.toolworld.vocabulary import world_words
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall, ToolError
 
 TITLES = [f"{first} {last}" for first in FIRST_WORDS for last in LAST_WORDS]
-FILLED = (*TITLES, *APPS, *DEVICES, *TIERS, *FIRST, *LAST, *TOPICS, *GROUPS, *FOLDERS, *KINDS,
+FILLED = (*TITLES, *APPS, *DEVICES, *TIERS, *world_words().first, *world_words().last, *TOPICS, *GROUPS, *FOLDERS, *KINDS,
           "monthly", "yearly", "json", "csv", "html", "as credit", "to my card", "to the card", "month", "year")  # fmt: skip
 VARIABLE = re.compile(
     r"[\w.-]+@[\w.-]*\w|[\w./-]*\d[\w./+-]*|\$|"

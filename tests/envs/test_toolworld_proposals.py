@@ -11,7 +11,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld.actions import says_yes
-from turnwise.envs.toolworld.phrases import PHRASES
+from turnwise.envs.toolworld.phrases import phrases
 from turnwise.envs.toolworld.sentences import score, score_all
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
@@ -189,7 +189,7 @@ def test_what_such_a_yes_permits_is_his_wish_and_nothing_else():
 )
 def test_a_user_who_is_another_agent_may_say_what_the_script_says(act, verdict):
     wish = "Actually, no: I would like the blue lamp instead of the red one, not the small one. Wait for me."
-    for way in PHRASES[act]:
+    for way in phrases()[act]:
         assert says_yes(f"{way} {wish}" if act == "yes_if" else way) in (
             (True,) if verdict else (False, None)
         )

@@ -9,7 +9,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.envs.toolworld.cases import domain_of
-from turnwise.envs.toolworld.phrases import PHRASES, pool
+from turnwise.envs.toolworld.phrases import phrases, pool
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
 from turnwise.envs.toolworld.speech.wish import bound, nobody_spoke_of, other_size
@@ -223,9 +223,9 @@ def test_values_in_words_and_digits():
     assert named("on the 19th of May", {}).values == {("date", "05-19")}
 
 
-@pytest.mark.parametrize("act", sorted(PHRASES))
+@pytest.mark.parametrize("act", sorted(phrases()))
 def test_no_phrase_of_the_user_is_in_two_splits(act):
-    pools = [set(pool(PHRASES[act], split)) for split in Split]
+    pools = [set(pool(phrases()[act], split)) for split in Split]
     assert all(pools)
     assert not (pools[0] & pools[1])
     assert not (pools[0] & pools[2])
@@ -238,7 +238,7 @@ def test_the_voice_of_a_task_is_its_splits():
             derive_rng("voice", split.value), split, domains=["retail"]
         )
         voice = made.options["story"]["voice"]
-        assert all(voice[act] in pool(PHRASES[act], split) for act in PHRASES)
+        assert all(voice[act] in pool(phrases()[act], split) for act in phrases())
 
 
 @pytest.mark.parametrize("domain", ["retail", "apps"])

@@ -168,15 +168,19 @@ def strayed(batch: Batch, t: Token, before: list[Batch], below: float, above: fl
     return max(0.0, t.entropy - above * h) + max(0.0, below * h - t.entropy)
 
 
-@reference("loss", "epo", beta=[0.3], below=[0.7], above=[1.2])
-def epo(now: Batch, then: Batch, beta: float = 1.0, below: float = 0.0, above: float = 2.0) -> float:
+@reference("loss", "epo", beta=[0.3], below=[0.7], above=[1.2], late=[1, 2, 9])
+def epo(
+    now: Batch, then: Batch, beta: float = 1.0, below: float = 0.0, above: float = 2.0, late: int = 0
+) -> float:
+    if not any(turn >= late for turn in by_turn(now)):
+        return 0.0
     every = [*now.tokens.values()]
     penalty = mean([strayed(now, t, now.before, below, above) for t in every])
     return -(mean([t.entropy for t in every]) - beta * penalty)
 
 
 def where_strayed(
-    batch: Batch, beta: float = 1.0, below: float = 0.0, above: float = 2.0
+    batch: Batch, beta: float = 1.0, below: float = 0.0, above: float = 2.0, late: int = 0
 ) -> dict[str, float]:
     turns = by_turn(batch)
     off = [float(strayed(batch, t, batch.before, below, above) > 0) for t in batch.tokens.values()]

@@ -267,6 +267,16 @@ def informative(r: Ragged, A: list[list[list[float]]], tolerance: float = 1e-6) 
     return [float(most(i) > tolerance) for i in range(len(r))]
 
 
+@reference("filter", "band", low=[0.4], high=[0.6], success=[0.3], also=[{"low": 0.0, "high": 1.0}])
+def band(
+    r: Ragged, A: list[list[list[float]]], low: float = 0.2, high: float = 0.8, success: float = 1.0
+) -> list[float]:
+    def share(i: int) -> float:
+        return mean([float(r.returns[j] >= success - 1e-6) for j in r.peers(i)])
+
+    return [float(low <= share(i) <= high) for i in range(len(r))]
+
+
 @reference("filter", "ranked", keep=["power", "best"], power=[3.0, 1.0])
 def ranked(
     r: Ragged, A: list[list[list[float]]], keep: str = "best_worst", power: float = 2.0
@@ -318,9 +328,17 @@ def as_is(group: list[Played]) -> list[list[float]]:
     return [e.total() for e in group]
 
 
-@reference("reward", "clip_delta", part=["cost"], clip=[False], delta=[False], threshold=[0.2])
+@reference(
+    "reward", "clip_delta", part=["cost"], clip=[False], delta=[False], threshold=[0.2], signal=["principle"],
+    also=[{"signal": "principle", "part": "new", "clip": False}],
+)  # fmt: skip
 def clip_delta(
-    group: list[Played], part: str = "progress", clip: bool = True, delta: bool = True, threshold: float = 0.5
+    group: list[Played],
+    part: str = "progress",
+    clip: bool = True,
+    delta: bool = True,
+    threshold: float = 0.5,
+    signal: str = "",
 ) -> list[list[float]]:
     def bounded(p: list[float]) -> list[float]:
         if clip:
@@ -329,6 +347,11 @@ def clip_delta(
             p = [*(a - b for a, b in itertools.pairwise(p[:-1])), *p[-2:-1], 0.0]
         return p
 
+    if signal:
+        return [
+            [a + b for a, b in zip(e.total(part), bounded(e.signal), strict=True)] if e.signal else e.total()
+            for e in group
+        ]
     return [replaced(e, part, bounded) for e in group]
 
 
@@ -374,13 +397,23 @@ def from_signal(
     return found
 
 
-@reference("reward", "gated", gate=["progress"], threshold=[0.4])
-def gated(group: list[Played], gate: str = "outcome", threshold: float = 0.0) -> list[list[float]]:
-    found: list[list[float]] = []
-    for e in group:
-        key = e.paid.get(gate, [0.0] * len(e.signal))
-        found.append(e.total() if sum(key) > threshold else key)
-    return found
+@reference(
+    "reward", "gated", gate=["progress"], threshold=[0.4], then=[("progress",), ("progress", "absent")],
+    also=[{"gate": "progress", "then": ("outcome",), "threshold": 0.4}],
+)  # fmt: skip
+def gated(
+    group: list[Played], gate: str = "outcome", threshold: float = 0.0, then: tuple[str, ...] = ()
+) -> list[list[float]]:
+    def paid(e: Played, name: str) -> list[float]:
+        return e.paid.get(name, [0.0] * len(e.signal))
+
+    def of(e: Played, above: tuple[str, ...], level: str, below: tuple[str, ...]) -> list[float]:
+        known = (*above, level)
+        if sum(paid(e, level)) <= threshold:
+            return [sum(paid(e, name)[k] for name in known) for k in range(len(e.signal))]
+        return of(e, known, below[0], below[1:]) if below else e.total()
+
+    return [of(e, (), gate, then) for e in group]
 
 
 @reference("reward", "renorm", part=["cost"], shift=[0.4])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from math import cos, pi
+from math import cos, exp, pi
 
 from plain import Refused, reference
 
@@ -29,6 +29,12 @@ def linear(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) 
 def cosine(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) -> float:
     first = cos(pi / 2 * way(now, over, after)) ** 2
     return first * now.first + (1 - first) * to
+
+
+@reference("schedule", "epo")
+def epo(now: ScheduleMoment) -> float:
+    x = 2 * now.update / now.updates  # 1 is half of the run
+    return now.first * (0.8 + 0.2 * exp(-2 * x) if x <= 1 else 0.8 * exp(3 - 3 * x))
 
 
 @reference(

@@ -217,19 +217,32 @@ def spa(r: Ragged, progress: float = 1.0, grounding: float = 0.5) -> Rows:
     )
 
 
-@reference("credit", "pure", temperature=[0.5])
-def pure(r: Ragged, temperature: float = 0.1) -> Rows:
+@reference(
+    "credit", "pure", temperature=[0.5], signal=["value"], baseline=["token"],
+    also=[{"signal": "fork_value", "baseline": "token"}],
+)  # fmt: skip
+def pure(r: Ragged, temperature: float = 0.1, signal: str = "", baseline: str = "turn") -> Rows:
+    scores = r.turns[signal] if signal else r.rewards
+
     def worst(row: list[float]) -> list[float]:
         weights = [exp(-x / temperature) for x in row]
         return [x * w / sum(weights) for x, w in zip(row, weights, strict=True)]
 
-    softened = [worst(row) for row in r.rewards]
+    softened = [worst(row) for row in scores]
+    said = [[len(ids) for ids in row] for row in r.ids]
 
     def row(i: int) -> list[float]:
         if not others(r, i):
-            return [0.0] * len(r.rewards[i])
-        baseline = mean([sum(softened[j]) / len(softened[j]) for j in others(r, i)])
-        return to_go([x - baseline for x in softened[i]])
+            return [0.0] * len(scores[i])
+        verified = r.returns[i] - mean([r.returns[j] for j in others(r, i)]) if signal else 0.0
+        if baseline == "token":
+            every = sum(sum(said[j]) for j in others(r, i))
+            each = sum(sum(softened[j]) for j in others(r, i)) / every
+            left = [x - each * n for x, n in zip(softened[i], said[i], strict=True)]
+        else:
+            each = mean([sum(softened[j]) / len(softened[j]) for j in others(r, i)])
+            left = [x - each for x in softened[i]]
+        return [x + verified for x in to_go(left)]
 
     return [row(i) for i in range(len(r))]
 

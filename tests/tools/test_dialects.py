@@ -26,7 +26,7 @@ SPECS = (
     ToolSpec("wait", "Do nothing.", {"type": "object", "properties": {}}),
 )
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20) | st.sampled_from(
-    ["</parameter>", "<search>", "</search>", "a < b && c", "&lt;", "[TOOL_CALLS]", "'''", '"}; {"', "\n x \n", "5", "null"]
+    ["</parameter>", "</arg_value>", "<|call|>", "<|end|>", "<search>", "</search>", "a < b && c", "&lt;", "[TOOL_CALLS]", "'''", '"}; {"', "\n x \n", "5", "null"]
 )  # fmt: skip
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
@@ -62,8 +62,8 @@ def test_what_is_written_is_read(name: str, given: list[ToolCall]) -> None:
         text = dialect.render(given)
     except ToolError:
         said = [value for call in given for value in call.arguments.values()]
-        assert name == "qwen-xml"
-        assert any("</parameter>" in str(value) for value in said)
+        ends = {"qwen-xml": "</parameter>", "glm": "</arg_value>"}[name]
+        assert any(ends in str(value) for value in said)
         return
     parsed = dialect.parse(text, SPECS)
     assert parsed.error is None
@@ -71,7 +71,7 @@ def test_what_is_written_is_read(name: str, given: list[ToolCall]) -> None:
     assert parsed.content == ""
 
 
-@pytest.mark.parametrize("name", ["hermes", "mistral", "qwen-xml", "tags"])
+@pytest.mark.parametrize("name", ["glm", "harmony", "hermes", "mistral", "qwen-xml", "tags"])
 def test_words_around_calls_are_content(name: str) -> None:
     dialect = get_dialect(name)
     parsed = dialect.parse("I look. " + dialect.render([ToolCall("search", {"query": "red"})]), SPECS)
@@ -87,6 +87,10 @@ def test_text_without_marks_is_content(name: str, text: str) -> None:
 
 
 NATIVE = {
+    "glm": "<think></think>\n<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>red</arg_value>\n<arg_key>limit</arg_key>\n"
+    "<arg_value>5</arg_value>\n</tool_call>",
+    "harmony": "<|channel|>analysis<|message|>Look it up.<|end|><|start|>assistant<|channel|>commentary to=functions.search "
+    '<|constrain|>json<|message|>{"query": "red", "limit": 5}<|call|>',
     "hermes": '<tool_call>\n{"name": "search", "arguments": {"query": "red", "limit": 5}}\n</tool_call>',
     "llama": '<|python_tag|>{"name": "search", "parameters": {"query": "red", "limit": 5}}<|eom_id|>',
     "mistral": '[TOOL_CALLS] [{"name": "search", "arguments": {"query": "red", "limit": 5}, "id": "abcdefghi"}]</s>',
@@ -96,6 +100,18 @@ NATIVE = {
     "tags": "<search><query>red</query><limit>5</limit></search>",
 }
 OTHER_FORMS = [
+    (
+        "glm",
+        "<tool_call>search<arg_key>query</arg_key><arg_value>red</arg_value><arg_key>limit</arg_key><arg_value>5</arg_value></tool_call>",
+    ),
+    (
+        "harmony",
+        ' to=functions.search<|channel|>commentary json<|message|>{"query": "red", "limit": 5}<|call|>',
+    ),
+    (
+        "harmony",
+        '<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.search<|message|>{"query": "red", "limit": 5}',
+    ),
     ("llama", '{"name": "search", "parameters": {"query": "red", "limit": 5}}'),
     ("llama", '{"name": "search", "arguments": {"query": "red", "limit": 5}}'),
     ("mistral", '[TOOL_CALLS]search[ARGS]{"query": "red", "limit": 5}'),
@@ -128,6 +144,16 @@ def test_a_tag_alone_gives_its_text_to_the_first_parameter() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
+        ("glm", "<tool_call>", "the name of a tool"),
+        ("glm", "<tool_call>two words</tool_call>", "stand its arguments"),
+        ("glm", "<tool_call>f<arg_key>x</arg_key><arg_value>1", "not closed"),
+        ("glm", "<tool_call>f<arg_key>x</arg_key><arg_value>1</arg_value>", "and then </tool_call>"),
+        ("glm", "<tool_call>f" + "<arg_key>x</arg_key><arg_value>1</arg_value>" * 2 + "</tool_call>", "given twice"),
+        ("harmony", "<|channel|>commentary to=functions.f <|constr", "not written to its end"),
+        ("harmony", "<|channel|>commentary to=functions.f<|message|>{} and so on", "arguments as JSON"),
+        ("harmony", "<|channel|>commentary to=functions.f<|message|>x=1<|call|>", "arguments as JSON"),
+        ("harmony", '<|channel|>commentary to=functions.f<|message|>{"x": 1, "x": 2}<|call|>', "twice"),
+        ("harmony", "<|channel|>analysis to=functions.f<|message|>{}<|call|>", "channel, and this one of f is in that of thoughts"),
         ("llama", '{"name": "f", "parameters": [1]}', "must be a JSON object"),
         ("llama", '{"name": "f", "parameters": {"x": NaN}}', "NaN is not JSON"),
         ("llama", '{"name": "f", "parameters": {}} and so on', "nothing but the calls"),
@@ -185,6 +211,9 @@ HUGE = [
     "<search>" * DEEP,
     "<search>" + "<query>" * DEEP + "</search>",
     "<tool_call>" * DEEP,
+    "<tool_call>f" + "<arg_key>x</arg_key><arg_value>" * DEEP,
+    "<|channel|>commentary to=functions.f<|message|>" + '{"a":' * DEEP,
+    "<|channel|>final<|message|>" * DEEP,
 ]
 
 
@@ -195,7 +224,8 @@ def test_huge_input_is_read_or_refused(text: str) -> None:
 
 alphabet = ["<search>", "</search>", "<function=f>", "<parameter=x>", "</parameter>", "</function>", "[TOOL_CALLS]",
             "[f(", "x=", ")]", "```tool_code\n", "```", '{"name":', '"f"', '"parameters":', "{", "}", "[", "]", ",",
-            ";", "1", "-", "'", '"', "\\", "\0", "\ud800", " ", "\n", "a", "**", "<|python_tag|>"]  # fmt: skip
+            ";", "1", "-", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
+            "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|constrain|>", " to=functions.f", "analysis", "final", "'", '"', "\\", "\0", "\ud800", " ", "\n", "a", "**", "<|python_tag|>"]  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None)
@@ -204,9 +234,16 @@ def test_any_text_is_read_or_explained(text: str) -> None:
     for dialect in dialects():
         parsed = dialect.parse(text, SPECS)
         assert not (parsed.calls and parsed.error)
-        assert parsed.calls or parsed.content == text
+        assert parsed.calls or parsed.content == text or dialect.name == "harmony"
         for call in parsed.calls:
             canonical([call.name, dict(call.arguments)]).encode()  # what is accepted can be logged
+
+
+@pytest.mark.parametrize("thought", ["", "<|channel|>analysis<|message|>Four?<|end|><|start|>assistant"])
+@pytest.mark.parametrize("end", ["<|return|>", "<|end|>", ""])
+def test_words_in_channels_are_said_without_the_channels(thought: str, end: str) -> None:
+    parsed = get_dialect("harmony").parse(f"{thought}<|channel|>final<|message|>It is 4.{end}", SPECS)
+    assert parsed == (f"{thought.removesuffix('<|start|>assistant')}It is 4.", (), None)
 
 
 def test_an_unknown_dialect_is_named_with_the_nearest() -> None:

@@ -13,12 +13,12 @@ import pytest
 
 from turnwise.tools import calls, reading
 from turnwise.tools.core import ToolError, ToolSpec, tool
-from turnwise.tools.dialects import hermes, llama, mistral, pythonic, qwen_xml, tags
+from turnwise.tools.dialects import glm, harmony, hermes, llama, mistral, pythonic, qwen_xml, tags
 from turnwise.tools.dialects.hostile import REPEATED, UNCLOSED
 from turnwise.tools.dialects.registry import dialects, read_calls
 from turnwise.tools.notations import LONGEST, read_written
 
-MODULES = (reading, calls, hermes, llama, mistral, pythonic, qwen_xml, tags)
+MODULES = (reading, calls, glm, harmony, hermes, llama, mistral, pythonic, qwen_xml, tags)
 SPECS = (ToolSpec("search", "", {"type": "object", "properties": {"query": {"type": "string"}}}),)
 
 

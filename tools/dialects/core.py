@@ -21,7 +21,8 @@ class Dialect:
     but :attr:`ParsedText.error`, because it is the model that has to be informed; ``render`` raises ``ToolError``
     for what the dialect has no way to say. ``read`` reads a text without thoughts; :meth:`parse` is what callers use.
     ``usage`` tells a model how to write a call. Where a text's dialect is not known, those with the lowest ``tried``
-    come first.
+    come first. ``ends`` are control tokens that end a reply after a call, where a template ends others with another one.
+    ``unwrap`` takes the words of a reply out of what the dialect writes around all words; thoughts and calls stay.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Dialect:
     render: Render
     usage: str
     tried: int = 100
+    ends: tuple[str, ...] = ()
+    unwrap: Callable[[str], str] = str
 
     def parse(self, text: str, specs: Sequence[ToolSpec] = (), opened: str = "") -> ParsedText:
         """The calls of a model's text. A call inside a thought is only weighed, and is none.

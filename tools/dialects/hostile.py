@@ -25,6 +25,16 @@ REPEATED: Mapping[str, Shape] = {
     "qwen-xml parameters": lambda n: (
         "<function=f>" + "".join(f"<parameter={k}>1</parameter>" for k in range(n)) + "</function>"
     ),
+    "glm calls": lambda n: "<tool_call>f</tool_call>" * n,
+    "glm arguments": lambda n: (
+        "<tool_call>f"
+        + "".join(f"<arg_key>{k}</arg_key><arg_value>1</arg_value>" for k in range(n))
+        + "</tool_call>"
+    ),
+    "harmony calls": lambda n: (
+        "<|start|>assistant<|channel|>commentary to=functions.f<|message|>{}<|call|>" * n
+    ),
+    "harmony messages": lambda n: "<|start|>assistant<|channel|>final<|message|>a<|end|>" * n,
     "tags calls": lambda n: "<search>a</search>" * n,
     "tags arguments": lambda n: "<search>" + "<query>a</query>" * n + "</search>",
     "long list": lambda n: f'<tool_call>{{"name": "f", "arguments": {{"x": [{"1, " * n}1]}}}}</tool_call>',
@@ -52,6 +62,17 @@ UNCLOSED: Mapping[str, Shape] = {
     "qwen-xml functions": lambda n: "<function=f>" * n,
     "qwen-xml parameters": lambda n: "<function=f>" + "<parameter=" * n,
     "qwen-xml blanks": lambda n: "<function=f>" + " " * n + "x",
+    "glm names": lambda n: "<tool_call>" + "f" * n,
+    "glm blanks": lambda n: "<tool_call>f" + " " * n + "x",
+    "glm keys": lambda n: "<tool_call>f" + "<arg_key>" * n,
+    "glm values": lambda n: "<tool_call>f<arg_key>x</arg_key><arg_value>" + "<arg_value>" * n,
+    "harmony starts": lambda n: "<|start|>" * n,
+    "harmony channels": lambda n: "<|channel|>" * n,
+    "harmony open messages": lambda n: "<|channel|>final<|message|>" * n,
+    "harmony blanks": lambda n: "<|start|>" + " " * n + "x",
+    "harmony words": lambda n: "<|channel|>" + "a" * n,
+    "harmony brackets": lambda n: "<|channel|>commentary to=functions.f<|message|>{" + "[" * n,
+    "harmony thoughts": lambda n: "<|channel|>analysis <|message|>" * n,
     "tags": lambda n: "<search>" * n,
     "tags arguments": lambda n: "<search>" + "<query>" * n + "</search>",
     "tags blanks": lambda n: "<search>" + " " * n + "<query>" + " " * n + "</search>",

@@ -30,8 +30,9 @@ def reordered(batch: TurnBatch, order_B: Tensor) -> TurnBatch:
 
 
 def filter_weighs_trajectories(entry: Component) -> None:
-    """A finite weight of at least 0 for each trajectory, whatever the order; something is kept where something is given."""
+    """A finite weight of at least 0 for each trajectory, whatever the order; something is kept of all batches where something is given."""
     for said, keep in variants(entry):
+        kept = False
         for seed in SEEDS:
             batch = turns(seed)
             credit_BK = given(batch, seed)
@@ -40,10 +41,11 @@ def filter_weighs_trajectories(entry: Component) -> None:
             require(
                 bool(torch.isfinite(weight_B).all() & (weight_B >= 0).all()), f"A weight is below 0 ({said})."
             )
-            require(bool((weight_B > 0).any()) or not bool(credit_BK.any()), f"It drops everything ({said}).")
+            kept |= bool((weight_B > 0).any()) or not bool(credit_BK.any())
             order_B = torch.randperm(len(weight_B), generator=torch.Generator().manual_seed(seed))
             again_B = keep(reordered(batch, order_B), credit_BK[order_B])
             require(torch.allclose(again_B, weight_B[order_B]), f"It depends on the order ({said}).")
+        require(kept, f"It drops everything ({said}).")
 
 
 def filter_reads_tokens_too(entry: Component) -> None:

@@ -25,7 +25,9 @@ def ranked(
     weights of a group sum to 1, 2 or its size; with ``best_worst`` equal returns, and with ``power`` returns of 0, weigh 1 each. Statistics of the credit rule and denominators are of all that was played.
     No rule stays what it was (docs/recipe-bias.md). With ``best_worst`` a group of equal returns weighs its size and a mixed one 2, so
     that those who learn from groups in which all failed (`ngrpo`, `psr_nsr`, a learned baseline) see more of these.
-    Ours: a weight for each trajectory, where the paper draws from them with replacement. With ``best`` and the loss `nll` it is imitation of the best of n (RAFT, SuperHF).
+    Ours: a weight for each trajectory, where the paper draws from them with replacement. Left out: the
+    paper's rule BR, and its choice of the rule by how well rewards are predicted. With ``best``, the loss `nll` and an advantage of 1 for all it is
+    imitation of the best of n (RAFT, SuperHF): `credit: {name: psr_nsr, positive: 1, negative: 0, success: -1e9}`.
 
     Worked by hand with returns 0.1, 0.9, 0.4, 0.2: squares 0.01, 0.81, 0.16, 0.04 of 1.02, times 4.
 

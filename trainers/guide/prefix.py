@@ -53,10 +53,11 @@ async def prefix(
 
     ``demonstrator`` plays the task to its end once, T turns; the policy then plays every episode of the group after
     its first k, k drawn from 1 … T − 1 for the group (``length: random``) or round(length·T) of them, at least 1 and at
-    most T − 1. Chang et al. 2023, PPO++, with one k for a group (ours), so that its members have one first state of
+    most T − 1. Of Chang et al. 2023 it is PPO++ alone, with one k for a group (ours), so that its members have one first state of
     their own and serve as one another's baseline. With ``where: unsolved`` only groups that nobody solved are played
     again (ours), and of the groups in question each is by chance ``share``. A task that the demonstrator does not
     solve, or that has one turn, stays as it was played. Turns of the demonstrator are read and carry no loss.
+    Left out: AggreVaTeD, in which the policy begins and the guide goes on, LOLS and D²LOLS, which mix the two, and a model as the guide.
 
     It changes the objective: tasks are trained from other first states than they are evaluated from. With ``where: all`` and
     a rule that is unbiased, to (1 − share)·J + share·E_k J_k, exactly; with ``unsolved`` what such groups would have taught is

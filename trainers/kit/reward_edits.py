@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from turnwise.agents.core import Episode, Turn
+from turnwise.errors import RecipeError
 
 Turns: TypeAlias = Sequence[Turn]
 
@@ -28,6 +29,21 @@ def with_part(turn: Turn, part: str, value: float) -> Turn:
     """
     rewards = {**(turn.rewards or {"outcome": turn.reward}), part: value}
     return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)
+
+
+def signal_of(turn: Turn, signal: str) -> float:
+    """A signal of a turn, to be paid.
+
+    Raises:
+        RecipeError: the turn has none of this name.
+    """
+    if signal not in turn.signals:
+        known = ", ".join(sorted(turn.signals)) or "none"
+        raise RecipeError(
+            f"A turn has no signal {signal!r} to be paid (it has {known}).",
+            "Name a judge, a strategy or a signal that gives it.",
+        )
+    return turn.signals[signal]
 
 
 def with_signals(episode: Episode, signals: Sequence[Mapping[str, float]]) -> Episode:

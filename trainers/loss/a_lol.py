@@ -27,7 +27,8 @@ def a_lol(
     """−max(A, 0)·sg[clip(r, low, high)]·log π of each token, r = π/π_ref of its trajectory, or of itself, or 1.
 
     A-LoL (Baheti et al. 2023), eq. 5: offline, with the model before training as reference and an advantage against a
-    learned value of the task (`credit: gae`); what was worse than expected is left out. By the reducer's weights. Each token's log π − log π_ref is within ±20.
+    learned value of the task (`credit: gae`); what was worse than expected is left out. With another
+    credit rule, such as the default one, it is another method. Left out: drawing episodes in proportion to A, and the KL variant. By the reducer's weights. Each token's log π − log π_ref is within ±20.
 
     Metrics: ``used`` (share of tokens with A > 0), ``imitation`` (their mean A·r).
 

@@ -23,8 +23,9 @@ class Epo:
 
     H̄ is the mean entropy of the sampled tokens, P_t = max(0, H_t − above·h_k) + max(0, below·h_k − H_t) with h_k the mean of
     what turn k's mean entropy has been at earlier steps; without a history P = 0. EPO (Xu et al. 2025), eq. 7 to 9. The hinge
-    P is ours: the paper's constant penalty has no gradient. Its λ is the loss's ``weight`` in the recipe (0.001 there), its
-    phases a schedule on that. A step of the optimizer is a step of the history, which is in checkpoints.
+    P is ours: the paper's constant penalty has no gradient. Its λ is the loss's ``weight`` in the recipe (0.001 there); its
+    phases multiply β: `schedule: {loss.epo.beta: epo}`. Minibatches that reach no turn from number ``late`` on (the first is 0;
+    half of the turn limit there) have no loss. A step of the optimizer is a step of the history, which is in checkpoints.
 
     Metrics: ``entropy_strayed`` (share of tokens with P > 0), ``entropy_first`` and ``entropy_last`` (mean entropy of the
     first turn, and of the last one played).
@@ -38,8 +39,8 @@ class Epo:
     (-0.6, -0.62)
     """
 
-    def __init__(self, *, beta: float = 1.0, below: float = 0.0, above: float = 2.0) -> None:
-        self.beta, self.below, self.above = beta, below, above
+    def __init__(self, *, beta: float = 1.0, below: float = 0.0, above: float = 2.0, late: int = 0) -> None:
+        self.beta, self.below, self.above, self.late = beta, below, above, late
         self._sum: dict[int, float] = {}
         self._steps: dict[int, int] = {}
 
@@ -65,7 +66,8 @@ class Epo:
             "entropy_first": means[min(means)] if means else nothing,
             "entropy_last": means[max(means)] if means else nothing,
         }
-        return WholeLoss(-(entropy_RT.sum() - self.beta * stray_RT.sum()) / n, metrics)
+        reached = bool(means) and max(means) >= self.late
+        return WholeLoss(-reached * (entropy_RT.sum() - self.beta * stray_RT.sum()) / n, metrics)
 
     def state(self) -> PartState:
         turns = sorted(self._sum)

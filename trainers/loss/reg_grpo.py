@@ -23,7 +23,8 @@ def reg_grpo(batch: WholeBatch, *, guard: float = 0.1) -> WholeLoss:
     variances, over a group's members that are read; the mean is over them, then over the minibatch's groups. Reg-GRPO of
     DeepVideo-R1 (Park et al. 2025). On fresh samples all ρ are equal and a plain standard deviation is 0: ``guard`` is ours,
     and so is that fewer than two members, or equal returns, give 0. Add the loss `kl` for the paper's penalty. Advantages
-    of the credit rule are not used.
+    of the credit rule are not used. Left out, and half of the paper: augmentation by difficulty (a hint where a task has become harder
+    than of late, noise where easier).
 
     Metrics: ``fit`` (correlation of A and Â over the groups, 1 is the best), ``kl_old``.
 

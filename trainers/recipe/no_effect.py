@@ -273,9 +273,10 @@ def drops_everything(part: Part) -> bool:
     (False, False)
     """
     rng = derive_rng("filter")
-    rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    batch = toy_turns(part.needs("filter"), drawn=rewards, group=[0, 0, 0, 1, 1, 1])
-    return not bool((part.build("filter")(batch, batch.reward_BK) > 0).any())
+    by_chance = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
+    batches = [toy_turns(part.needs("filter"), drawn=rewards) for rewards in (by_chance, SOLVED_OR_NOT)]
+    keep = part.build("filter")
+    return not any(bool((keep(batch, batch.reward_BK) > 0).any()) for batch in batches)
 
 
 def weighs(part: Part) -> bool:
@@ -294,7 +295,7 @@ def drops_what_teaches_nothing(part: Part) -> bool:
     >>> drops_what_teaches_nothing(Part(name="informative")), drops_what_teaches_nothing(Part(name="any"))
     (True, False)
     """
-    batch = toy_turns(part.needs("filter"), drawn=[[0, 1], [1], [1], [1]], group=[0, 0, 1, 1])
+    batch = toy_turns(part.needs("filter"), drawn=[[0, 1], [0], [1], [1]], group=[0, 0, 1, 1])
     keep = part.build("filter")
     given = torch.tensor([[0.1, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
     return [bool(weight > 0) for weight in keep(batch, given)] == [True, True, False, False]

@@ -165,6 +165,10 @@ class Refill(Section):
     """An update has enough with this many informative groups."""
     most: Count = 64
     """At most this many tasks are played in one update, informative or not."""
+    low: Share = 0.0
+    """Only groups count of which at least this share was solved; 0.2 is usual with the filter `band`."""
+    high: Share = 1.0
+    """Only groups count of which at most this share was solved; 0.8 is usual with the filter `band`."""
 
 
 class Rollout(Section):

@@ -3,10 +3,9 @@
 from typing import Literal
 
 from turnwise.agents.core import Turn
-from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.reward_edits import Turns, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, replace_turns, signal_of, with_part
 
 
 @component("reward", "from_signal", asks=("signal",))
@@ -42,7 +41,7 @@ def from_signal(
     name = component or signal
 
     def pay(turns: Turns) -> list[Turn]:
-        q = [_said(turn, signal) for turn in turns]
+        q = [signal_of(turn, signal) for turn in turns]
         if form == "gain":
             q = [x - before for x, before in zip(q, [0.0, *q][: len(q)], strict=True)]
         elif form == "last":
@@ -50,13 +49,3 @@ def from_signal(
         return [with_part(turn, name, weight * x) for turn, x in zip(turns, q, strict=True)]
 
     return [replace_turns(episode, pay) for episode in group]
-
-
-def _said(turn: Turn, signal: str) -> float:
-    if signal not in turn.signals:
-        known = ", ".join(sorted(turn.signals)) or "none"
-        raise RecipeError(
-            f"A turn has no signal {signal!r} to be paid (it has {known}).",
-            "Name a judge, a strategy or a signal that gives it.",
-        )
-    return turn.signals[signal]

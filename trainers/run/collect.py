@@ -17,7 +17,7 @@ from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.kit.meter import PartMeter
-from turnwise.trainers.recipe.schema import Rollout
+from turnwise.trainers.recipe.schema import Refill, Rollout
 from turnwise.trainers.run.door import limits_of
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.run.update import TokenNumbers, UpdateResult
@@ -195,14 +195,18 @@ def _has_enough(options: Rollout, parts: Parts, played: Sequence[Group]) -> bool
     """Whether an update has the informative groups that it refills for; true without refill."""
     if options.refill is None:
         return True
-    return sum(_is_informative(parts, group) for group in played) >= options.refill.informative
+    return (
+        sum(_is_informative(options.refill, parts, group) for group in played) >= options.refill.informative
+    )
 
 
-def _is_informative(parts: Parts, group: Group) -> bool:
-    """By the recipe's rewards, unless they pay for signals, which are not measured yet."""
+def _is_informative(refill: Refill, parts: Parts, group: Group) -> bool:
+    """By the recipe's rewards, unless they pay for signals, which are not measured yet, and by the share that was solved."""
     members = [group[i] for i in _counting(group)]
     useful = len(members) == len(group) or (len(members) > 1 and not parts.whole_groups)
-    return useful and is_informative(members if parts.paid_signals else parts.reward(members))
+    if not useful or not refill.low <= mean(episode.success for episode in members) <= refill.high:
+        return False
+    return is_informative(members if parts.paid_signals else parts.reward(members))
 
 
 def _weights(
@@ -221,7 +225,7 @@ def _weights(
     if options.refill is not None:
         starts = [sum(rounds[:n]) for n in range(len(rounds) + 1)]
         flags = [
-            [_is_informative(parts, split.played[g]) for g in used if start <= g < end]
+            [_is_informative(options.refill, parts, split.played[g]) for g in used if start <= g < end]
             for start, end in pairwise(starts)
         ]
         refilled = refill_weights(flags, options.refill.informative)

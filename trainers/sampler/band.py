@@ -31,8 +31,8 @@ class Band(Sampler):
     teach: the variance of a success is p(1−p). Measured success is that of the task's visits, each one weighing half as
     much as the next. The tasks of an update are those in the band and new ones, in an order that is drawn.
 
-    The update is that of training on the tasks in the band: another objective than that of the suite. The paper filters
-    episodes of one update, and has no memory; without refill (``rollout.refill``) nothing is drawn again here.
+    The update is that of training on the tasks in the band: another objective than that of the suite. This is the paper's idea and
+    not its method, which filters the groups just played by their own success and has no memory: that is the filter `band`.
 
     ``first`` above 0 plays new tasks that often, to see whether they are in the band; those that come back are played
     ``group_size`` times. Each task weighs the same.

@@ -18,10 +18,11 @@ def amft(
 ) -> float:
     """clip(last + gain·(target − metric), low, high): how much imitation counts beside reinforcement.
 
-    The entropy controller of AMFT (He et al. 2025) for μ in (1 − μ)·L_RL + μ·L_SFT: as entropy falls below ``target``, the
+    The entropy controller alone of AMFT (He et al. 2025) for μ in (1 − μ)·L_RL + μ·L_SFT: as entropy falls below ``target``, the
     policy's after its warm start, demonstrations count for more. Give μ to a source's weight, such as
     ``source.demonstrations.weight``, and 1 − μ, the same with a negative gain, to that of the losses of what is played. Left
-    out: the gradient of a validation loss in μ, whose published step of 1e-4 times the learning rate is without effect.
+    out: the meta-gradient of the paper's title, of a validation loss in μ, whose published step of 1e-4 times the learning rate is
+    without effect; and ``target`` is typed in, where the paper measures it after the warm start.
 
     >>> def after(measured):
     ...     return amft(ScheduleMoment(1, 9, first=0.8, last=0.8, metrics={"entropy": measured}), target=0.6)

@@ -19,7 +19,7 @@ def sasr(
 
     SASR (Chen et al. 2025) draws in each step whether to imitate, with chance p, or to reinforce: m is the norm of
     imitation's gradient now, ``usual`` that of the warm start. By what others write of it; we could not read the formula
-    itself. Ours: both are done in each step, weighed by p and, with ``rest``, by 1 − p, which is what the draw is in the
+    itself. This is its rule on another quantity. Ours: both are done in each step, weighed by p and, with ``rest``, by 1 − p, which is what the draw is in the
     mean; m is the loss on demonstrations, for the norm of their gradient alone is not measured. A negative m counts as 0.
 
     >>> def after(measured, **options):

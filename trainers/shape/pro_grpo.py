@@ -22,8 +22,8 @@ def pro_grpo(
     """A plus α times how much less confident the trajectory was than its group.
 
     A′ = A + α·(c̄ − c_i), c_i = exp(mean log π of the least likely sampled tokens of the trajectory), a share ``lowest`` of
-    them, at least one; c̄ the group's mean. Li et al. 2026, there over GRPO. Ours: c̄ in place of the prompt's own
-    confidence, and no bonus in groups that are given nothing (theirs: without any reward); α is not given in what we could
+    them, at least one; c̄ the group's mean. Li et al. 2026, there over GRPO. Ours: c̄ in place of the paper's baseline, the
+    prompt's own confidence (so that the mean of a group stays, where there it moves by how sure the task is), and no bonus in groups that are given nothing (theirs: without any reward); α is not given in what we could
     read. Where A differs within a trajectory all of it gets the same bonus.
 
     Worked by hand: c = ½ and ¼, c̄ = ⅜, A = ±0.707106; bonus ½·(−⅛) and ½·⅛.

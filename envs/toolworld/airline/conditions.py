@@ -18,7 +18,6 @@ from turnwise.envs.toolworld.airline.operations import (
 from turnwise.envs.toolworld.airline.parts import (
     DESK,
     RUNS,
-    CalledTrip,
     Fits,
     Trip,
     called,
@@ -28,12 +27,12 @@ from turnwise.envs.toolworld.airline.parts import (
 from turnwise.envs.toolworld.alternatives import WishPart, decided, leave, limit_for, part
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.operations import IMPOSSIBLE, Operation, WishedChange, accept, wish_for
+from turnwise.envs.toolworld.operations import IMPOSSIBLE, Called, Operation, WishedChange, accept, wish_for
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, once
 from turnwise.envs.toolworld.vocabulary import counted
 
 
-def _read(draft: StoryDraft, trip: Trip, name: CalledTrip, *more: PlanStep) -> tuple[PlanStep, ...]:
+def _read(draft: StoryDraft, trip: Trip, name: Called, *more: PlanStep) -> tuple[PlanStep, ...]:
     """What is read before a condition can be decided."""
     return once((*DESK.verify(draft), *name.find, call("get_reservation", reservation_id=trip.key), *more))
 

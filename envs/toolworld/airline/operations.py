@@ -31,8 +31,7 @@ from turnwise.envs.toolworld.airline.state import (
 )
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.operations import Kept, Operation, WishedChange
+from turnwise.envs.toolworld.operations import Kept, Operation, WishedChange, about, never, owned, wished
 from turnwise.envs.toolworld.story import PlanStep, call
 from turnwise.envs.toolworld.vocabulary import counted
 from turnwise.tasks.core import Json
@@ -80,18 +79,10 @@ def paid_bags(user: AirlineCustomer, found: Reservation, bags: int) -> int:
 
 
 def _of_trip(kept: Callable[[Database, Trip, Mapping[str, Any]], bool]) -> Kept:
-    """A rule about the trip that a call names; one about no trip is kept."""
-
-    def holds(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
-        found: Reservation | None = db.find("reservations", given["reservation_id"])
-        return found is None or kept(db, Trip(found, db.get("flights", found.flight_id)), given)
-
-    return holds
-
-
-def _is_own(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
-    found: Reservation | None = db.find("reservations", given["reservation_id"])
-    return customer is None or found is None or found.user_id == customer
+    """A rule about the trip that a call names."""
+    return about(
+        "reservations", "reservation_id", lambda db, found, given: kept(db, Trip(found, db.get("flights", found.flight_id)), given)
+    )  # fmt: skip
 
 
 def _is_owed(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
@@ -105,12 +96,8 @@ def _is_owed(db: Database, customer: str | None, given: Mapping[str, Any]) -> bo
     return given["amount_dollars"] in owed
 
 
-def _never(db: Database, customer: str | None, given: Mapping[str, Any]) -> bool:
-    return False
-
-
 _RULES: Mapping[str, Kept] = {
-    "not_owner": _is_own,
+    "not_owner": owned("reservations", "reservation_id", "user_id"),
     "flown": _of_trip(lambda db, trip, given: trip.flight.status != "flown"),
 }
 _BAG_FEE = _of_trip(
@@ -122,21 +109,17 @@ _BAG_FEE = _of_trip(
 
 
 def _about(
-    operation: Operation, draft: StoryDraft, trip: Trip, given: Mapping[str, Json], *,
-    fill: Mapping[str, str] = {}, amount: int = 0, reads: tuple[PlanStep, ...] = (), said: str = "",
+    operation: Operation, draft: StoryDraft, trip: Trip, given: Mapping[str, Json] = {}, *,
+    fill: Mapping[str, str] = {}, **more: Any,
 ) -> WishedChange:  # fmt: skip
-    name = called(draft, trip)
-    words = {
-        **{key: str(value) for key, value in given.items()}, "it": name.it, "trip": f"reservation {trip.key}", "money": dollars(amount), **fill,
-    }  # fmt: skip
-    return WishedChange(
-        operation, trip.key, given, words, find=name.find, reads=reads, said=said, amount=amount
-    )
+    arguments: Mapping[str, Json] = given if "user_id" in given else {"reservation_id": trip.key, **given}
+    words = {"trip": f"reservation {trip.key}", **fill}
+    return wished(operation, trip.key, arguments, called(draft, trip), fill=words, **more)
 
 
 def _cancel(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange:
     why = draft.words(*REASONS) if draft.rng.random() < 0.4 else ""
-    return _about(operation, draft, trip, {"reservation_id": trip.key}, amount=trip.paid, said=why)
+    return _about(operation, draft, trip, amount=trip.paid, said=why)
 
 
 def _move(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
@@ -148,7 +131,7 @@ def _move(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange |
 
 def moving(operation: Operation, draft: StoryDraft, trip: Trip, day: str, new: Flight | None) -> WishedChange:
     cost = Trip(trip.found, new).priced(trip.found.cabin) - trip.paid if new else 0
-    given: Mapping[str, Json] = {"reservation_id": trip.key, "new_flight_id": new.flight_id if new else ""}
+    given: Mapping[str, Json] = {"new_flight_id": new.flight_id if new else ""}
     fill, reads = {"there": f"the cheapest flight on {day}", "day": day}, (search(trip.flight, day),)
     return _about(operation, draft, trip, given, fill=fill, amount=cost, reads=reads)
 
@@ -164,11 +147,7 @@ def _reroute(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChang
     other = draft.rng.choice(
         [name for name in AIRPORTS if name not in (trip.flight.origin, trip.flight.destination)]
     )
-    return (
-        _about(operation, draft, trip, {"reservation_id": trip.key}, fill={"place": other})
-        if trip.found.cabin != "basic"
-        else None
-    )
+    return _about(operation, draft, trip, fill={"place": other}) if trip.found.cabin != "basic" else None
 
 
 def _to(cabin: str) -> Callable[[Operation, StoryDraft, Trip], WishedChange | None]:
@@ -180,7 +159,7 @@ def _to(cabin: str) -> Callable[[Operation, StoryDraft, Trip], WishedChange | No
             cabin == "economy" and (trip.found.cabin != "business" or cost >= 0)
         ):
             return None
-        given: Mapping[str, Json] = {"reservation_id": trip.key, "cabin": cabin}
+        given: Mapping[str, Json] = {"cabin": cabin}
         return _about(operation, draft, trip, given, amount=cost)
 
     return draw
@@ -196,7 +175,7 @@ def _bags(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange:
 
 def packing(operation: Operation, draft: StoryDraft, trip: Trip, bags: int) -> WishedChange:
     paid = paid_bags(draft.db.get("users", trip.found.user_id), trip.found, bags)
-    given: Mapping[str, Json] = {"reservation_id": trip.key, "bags": bags, "paid_bags": paid}
+    given: Mapping[str, Json] = {"bags": bags, "paid_bags": paid}
     fill = {"many": counted(bags, "bag")}
     return _about(operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=_account(draft))
 
@@ -205,12 +184,7 @@ def _rename(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange
     if len(trip.found.passengers) < 2:
         return None
     old = trip.found.passengers[1]
-    return _about(
-        operation,
-        draft,
-        trip,
-        {"reservation_id": trip.key, "old_name": old, "new_name": new_surname(draft, old)},
-    )
+    return _about(operation, draft, trip, {"old_name": old, "new_name": new_surname(draft, old)})
 
 
 def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
@@ -229,25 +203,15 @@ def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange 
 
 def _meal(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
     cost = 0 if trip.found.cabin == "business" else MEAL_PRICE * len(trip.found.passengers)
-    given: Mapping[str, Json] = {"reservation_id": trip.key, "meal": draft.rng.choice(MEALS)}
-    return (
-        None
-        if trip.found.meal or trip.flight.status == "cancelled"
-        else _about(operation, draft, trip, given, amount=cost)
-    )
+    given: Mapping[str, Json] = {"meal": draft.rng.choice(MEALS)}
+    if trip.found.meal or trip.flight.status == "cancelled":
+        return None
+    return _about(operation, draft, trip, given, amount=cost)
 
 
 def _insure(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
     cost = INSURANCE_PRICE * len(trip.found.passengers)
-    return (
-        None
-        if trip.found.insured
-        else _about(operation, draft, trip, {"reservation_id": trip.key}, amount=cost)
-    )
-
-
-def _plain(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange:
-    return _about(operation, draft, trip, {"reservation_id": trip.key})
+    return None if trip.found.insured else _about(operation, draft, trip, amount=cost)
 
 
 # --- the changes -------------------------------------------------------------------------------------
@@ -317,17 +281,17 @@ INSURE = Operation(
 ROUTE = Operation(
     "route", "",
     ("change the destination of {it} to {place}", "let {it} go to {place}, not where it goes now", "rebook {it} so that I land in {place}", "make {place} the destination of {it}"),
-    "", "", {**_RULES, "route_change": _never}, trips, _reroute, DESK,
+    "", "", {**_RULES, "route_change": never}, trips, _reroute, DESK,
 )  # fmt: skip
 MORE = Operation(
     "more", "",
     ("add my cousin to {it}", "put one more passenger into {it}", "add a friend who joins us to {it}", "add a seat to {it} for my wife", "add one more traveller to {it}"),
-    "", "", {**_RULES, "passenger_number": _never}, trips, _plain, DESK,
+    "", "", {**_RULES, "passenger_number": never}, trips, _about, DESK,
 )  # fmt: skip
 FEWER = Operation(
     "fewer", "",
     ("take one passenger off {it}", "remove a traveller from {it} and refund the seat", "remove one of us from {it}", "take my friend's seat off {it}"),
-    "", "", {**_RULES, "passenger_number": _never},
-    lambda draft, own: [trip for trip in trips(draft, own) if len(trip.found.passengers) > 1], _plain, DESK,
+    "", "", {**_RULES, "passenger_number": never},
+    lambda draft, own: [trip for trip in trips(draft, own) if len(trip.found.passengers) > 1], _about, DESK,
 )  # fmt: skip
 OPERATIONS = (CANCEL, MOVE, UPGRADE, DOWNGRADE, BAGS, RENAME, CLAIM, MEAL, INSURE, ROUTE, MORE, FEWER)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Flight, Reservation
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import ServiceDesk, WishedChange
+from turnwise.envs.toolworld.operations import Called, ServiceDesk
 from turnwise.envs.toolworld.story import PlanStep, ask, call
-from turnwise.envs.toolworld.vocabulary import LAST
+from turnwise.envs.toolworld.vocabulary import world_words
 
 RUNS = ("scheduled", "delayed")
 ALONE = "It's just for me."
@@ -36,15 +36,11 @@ def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
     )
 
 
-def _refuse(wish: WishedChange, rule: str) -> PlanStep:
-    return call("record_refusal", reservation_id=wish.subject, reason=rule)
-
-
-def _reading(wish: WishedChange) -> tuple[PlanStep, ...]:
-    return (call("get_reservation", reservation_id=wish.subject),)
-
-
-DESK = ServiceDesk(_verify, _refuse, _reading)
+DESK = ServiceDesk(
+    _verify,
+    lambda wish, rule: call("record_refusal", reservation_id=wish.subject, reason=rule),
+    lambda wish: (call("get_reservation", reservation_id=wish.subject),),
+)
 
 
 class Trip(NamedTuple):
@@ -94,25 +90,18 @@ def coming(draft: StoryDraft) -> list[Trip]:
     return [] if any(trip.key in draft.used or trip.flight.status == "cancelled" for trip in found) else found
 
 
-class CalledTrip(NamedTuple):
-    """How a trip is called, and how it is found by that."""
-
-    it: str
-    find: tuple[PlanStep, ...] = ()
-
-
-def called(draft: StoryDraft, trip: Trip) -> CalledTrip:
+def called(draft: StoryDraft, trip: Trip) -> Called:
     """A trip by its reservation or by its airports; one of others by its reservation."""
     if trip.found.user_id != draft.customer:
         whose = draft.words("my sister's ", "my husband's ", "my boss's ", "my friend's ")
-        return CalledTrip(f"{whose if draft.rng.random() < 0.4 else ''}reservation {trip.key}")
+        return Called(f"{whose if draft.rng.random() < 0.4 else ''}reservation {trip.key}")
     rows = (r for r in draft.db.rows("reservations") if r.user_id == draft.customer)
     own: list[Flight] = [draft.db.get("flights", r.flight_id) for r in rows]
     ends = trip.flight.origin, trip.flight.destination
     alone = sum((flight.origin, flight.destination) == ends for flight in own) == 1
     if not alone or draft.rng.random() < 0.5:
-        return CalledTrip(f"reservation {trip.key}")
-    return CalledTrip(f"my trip from {ends[0]} to {ends[1]}", (call("get_customer", user_id=draft.customer),))
+        return Called(f"reservation {trip.key}")
+    return Called(f"my trip from {ends[0]} to {ends[1]}", (call("get_customer", user_id=draft.customer),))
 
 
 def books_for(draft: StoryDraft, who: str) -> bool:
@@ -122,7 +111,7 @@ def books_for(draft: StoryDraft, who: str) -> bool:
 
 def new_surname(draft: StoryDraft, old: str) -> str:
     """The same first name with another last name."""
-    return f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
+    return f"{old.split()[0]} {draft.rng.choice([name for name in world_words().last if name not in old])}"
 
 
 def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:

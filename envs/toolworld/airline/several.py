@@ -47,7 +47,7 @@ from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.operations import WishedChange, accept, wish_for
 from turnwise.envs.toolworld.story import Stage, ask, call, confirmed, once
-from turnwise.envs.toolworld.vocabulary import FIRST, LAST
+from turnwise.envs.toolworld.vocabulary import world_words
 
 COMING = (
     "my trips that are still to come", "the trips of mine which have not taken place yet", "my trips that lie ahead",
@@ -238,7 +238,8 @@ def book_beside(draft: StoryDraft) -> Stage | None:
             trip.flight.status == "scheduled" and trip.flight.seats[CABINS.index(trip.found.cabin)] > 0
         ),
     )
-    who = f"{draft.rng.choice(FIRST)} {draft.rng.choice(LAST)}"
+    names = world_words()
+    who = f"{draft.rng.choice(names.first)} {draft.rng.choice(names.last)}"
     if trip is None or not books_for(draft, f"The passenger is {who}."):
         return None
     draft.used.add(trip.key)

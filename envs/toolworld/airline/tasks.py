@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from turnwise.data_file import text_file
 from turnwise.envs.toolworld.airline import language, questions
 from turnwise.envs.toolworld.airline.actions import ACTS
 from turnwise.envs.toolworld.airline.conditions import CONDITIONS
 from turnwise.envs.toolworld.airline.operations import CANCEL, MOVE, OPERATIONS, SECTIONS, UPGRADE
 from turnwise.envs.toolworld.airline.parts import enter
-from turnwise.envs.toolworld.airline.policy import POLICY
 from turnwise.envs.toolworld.airline.several import EXTRAS, SEVERAL, ahead
-from turnwise.envs.toolworld.airline.state import build
+from turnwise.envs.toolworld.airline.state import TODAY, build
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
-from turnwise.envs.toolworld.operations import refusals, requests, rules_of
+from turnwise.envs.toolworld.operations import reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.story import Stage, call
 
 _FOR_PEOPLE = {
@@ -51,7 +51,9 @@ def _transfer(draft: StoryDraft) -> Stage | None:
 
 DOMAIN = Domain(
     name="airline",
-    policy=POLICY,
+    policy=text_file("turnwise.envs.toolworld.airline", "policy.md").format(
+        today=TODAY, reasons=reasons(OPERATIONS, SECTIONS)
+    ),
     build=build,
     acts=ACTS,
     requests={

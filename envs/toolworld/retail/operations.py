@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.operations import Kept, Operation, Patch, WishedChange
+from turnwise.envs.toolworld.operations import Operation, Patch, WishedChange, about, owned, wished
 from turnwise.envs.toolworld.retail.actions import WRAP_PRICE
 from turnwise.envs.toolworld.retail.parts import (
     DESK,
@@ -44,19 +44,8 @@ UNSENT, ANY = ("pending", "processed"), ("pending", "processed", "delivered")
 # --- the policy's rules ------------------------------------------------------------------------------
 
 
-def _of_order(kept: Callable[[Database, RetailOrder, Mapping[str, Any]], bool]) -> Kept:
-    """A rule about the order that a call names; one about no order is kept."""
-
-    def holds(db: Database, customer: str | None, arguments: Mapping[str, Any]) -> bool:
-        order: RetailOrder | None = db.find("orders", arguments["order_id"])
-        return order is None or kept(db, order, arguments)
-
-    return holds
-
-
-def _is_own(db: Database, customer: str | None, arguments: Mapping[str, Any]) -> bool:
-    order: RetailOrder | None = db.find("orders", arguments["order_id"])
-    return customer is None or order is None or order.user_id == customer
+_of_order = partial(about, "orders", "order_id")
+_is_own = owned("orders", "order_id", "user_id")
 
 
 def _is_same_product(db: Database, customer: str | None, arguments: Mapping[str, Any]) -> bool:
@@ -95,11 +84,8 @@ def _about(
     """A wish about an order; ``lines`` are the things in it that it is about."""
     name, given = called(draft, order, lines), {"order_id": order.order_id, **arguments}
     things = listed([thing(draft, line.item_id) for line in lines]) if lines else ""
-    words = {
-        **{key: str(value) for key, value in given.items()}, "it": name.it, "order": f"order {order.order_id}",
-        "things": things, "what": f"{things} in {name.it}", "money": dollars(amount), **fill,
-    }  # fmt: skip
-    return WishedChange(operation, order.order_id, given, words, find=name.find, amount=amount)
+    words = {"order": f"order {order.order_id}", "things": things, "what": f"{things} in {name.it}", **fill}
+    return wished(operation, order.order_id, given, name, fill=words, amount=amount)
 
 
 def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import ServiceDesk, WishedChange
+from turnwise.envs.toolworld.operations import Called, ServiceDesk
 from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
 from turnwise.envs.toolworld.story import PlanStep, ask, call
 
@@ -50,15 +50,11 @@ def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
     )
 
 
-def _refuse(wish: WishedChange, rule: str) -> PlanStep:
-    return call("record_refusal", order_id=wish.subject, reason=rule)
-
-
-def _reading(wish: WishedChange) -> tuple[PlanStep, ...]:
-    return (call("get_order", order_id=wish.subject),) if "order_id" in wish.arguments else ()
-
-
-DESK = ServiceDesk(_verify, _refuse, _reading)
+DESK = ServiceDesk(
+    _verify,
+    lambda wish, rule: call("record_refusal", order_id=wish.subject, reason=rule),
+    lambda wish: (call("get_order", order_id=wish.subject),) if "order_id" in wish.arguments else (),
+)
 
 
 def me(draft: StoryDraft) -> User:
@@ -114,13 +110,6 @@ def cheapest_of(items: Sequence[RetailItem]) -> dict[str, RetailItem]:
         if not others or others[0].price > best.price:
             found[colour] = best
     return found
-
-
-class Called(NamedTuple):
-    """How an order is called, and how it is found by that."""
-
-    it: str
-    find: tuple[PlanStep, ...] = ()
 
 
 def called(draft: StoryDraft, order: RetailOrder, about: Sequence[OrderLine] = ()) -> Called:

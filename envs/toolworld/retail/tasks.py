@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from turnwise.data_file import text_file
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
-from turnwise.envs.toolworld.operations import refusals, requests, rules_of
+from turnwise.envs.toolworld.operations import reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.retail import conditions, language, questions, several
 from turnwise.envs.toolworld.retail.actions import ACTS
 from turnwise.envs.toolworld.retail.operations import (
@@ -20,7 +21,6 @@ from turnwise.envs.toolworld.retail.operations import (
     WRAP,
 )
 from turnwise.envs.toolworld.retail.parts import enter
-from turnwise.envs.toolworld.retail.policy import POLICY
 from turnwise.envs.toolworld.retail.state import build
 from turnwise.envs.toolworld.story import Stage, call
 
@@ -78,7 +78,9 @@ REQUESTS: dict[str, Primitive] = {
 TRAPS: dict[str, Primitive] = {**refusals(OPERATIONS, SECTIONS), "transfer": _transfer}
 DOMAIN = Domain(
     name="retail",
-    policy=POLICY,
+    policy=text_file("turnwise.envs.toolworld.retail", "policy.md").format(
+        reasons=reasons(OPERATIONS, SECTIONS)
+    ),
     build=build,
     acts=ACTS,
     requests=REQUESTS,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from turnwise.data_file import text_file
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import refusals, requests, rules_of
+from turnwise.envs.toolworld.operations import reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.story import Stage, call
 from turnwise.envs.toolworld.telecom import conditions, language, troubles
 from turnwise.envs.toolworld.telecom.actions import ACTS
@@ -13,7 +14,6 @@ from turnwise.envs.toolworld.telecom.device import DEEDS
 from turnwise.envs.toolworld.telecom.hearing import PhoneDomain
 from turnwise.envs.toolworld.telecom.operations import OPERATIONS, SECTIONS
 from turnwise.envs.toolworld.telecom.parts import enter, me
-from turnwise.envs.toolworld.telecom.policy import POLICY
 from turnwise.envs.toolworld.telecom.state import build
 
 
@@ -34,7 +34,7 @@ def _stolen(draft: StoryDraft) -> Stage | None:
 
 DOMAIN = PhoneDomain(
     name="telecom",
-    policy=POLICY,
+    policy=text_file("turnwise.envs.toolworld.telecom", "policy.md").format(reasons=reasons(OPERATIONS, SECTIONS)),
     build=build,
     acts=ACTS,
     requests={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,14 @@ from turnwise.cli.answer import Json, VerbResult, table
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
+    from turnwise.envs.bench.memory import BenchmarkFigure
+    from turnwise.tools.sandbox.bench import SandboxFigure
 
 
 _BENCHMARKS = (
     "env",
     "rollout",
+    "client",
     "env-workers",
     "gateway",
     "sandbox",
@@ -32,58 +35,13 @@ def bench(what: str, name: str = "", /) -> VerbResult:
     For example: `turnwise bench env turnwise/Shop-v0`.
 
     Args:
-        what: env (with the environment's id), rollout, env-workers, gateway, sandbox (with a backend, or all), train, update,
+        what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update,
             prefix (of a run, or made up), async or credit.
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
     """
-    from turnwise.errors import NotFoundError, TurnwiseError
     from turnwise.machine import describe
 
-    match what:
-        case "env":
-            if not name:
-                raise TurnwiseError("Which environment?", "turnwise bench env turnwise/Shop-v0")
-            from turnwise.envs.bench.memory import bench_env
-
-            figures = bench_env(name)
-        case "rollout":
-            from turnwise.agents.bench.rollout import bench_rollout
-
-            figures = bench_rollout()
-        case "env-workers":
-            from turnwise.agents.bench.workers import bench_workers
-
-            figures = bench_workers()
-        case "gateway":
-            from turnwise.agents.bench.gateway import bench_gateway
-
-            figures = bench_gateway()
-        case "sandbox":
-            from turnwise.tools.sandbox.bench import bench_sandboxes
-
-            figures = bench_sandboxes([name] if name else ())
-        case "train":
-            from turnwise.trainers.bench.train import bench_train
-
-            figures = bench_train()
-        case "update":
-            from turnwise.trainers.bench.update import bench_update
-
-            figures = bench_update()
-        case "prefix":
-            from turnwise.trainers.bench.prefix import bench_prefix
-
-            figures = bench_prefix(name)
-        case "async":
-            from turnwise.trainers.bench.overlap import bench_overlap
-
-            figures = bench_overlap()
-        case "credit":
-            from turnwise.trainers.bench.credit import bench_credit
-
-            figures = bench_credit()
-        case _:
-            raise NotFoundError("benchmark", what, _BENCHMARKS)
+    figures = _measured(what, name)
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
     value = {"name": f"{what} {name}".strip(), "machine": machine, "figures": rows}
@@ -93,6 +51,65 @@ def bench(what: str, name: str = "", /) -> VerbResult:
         console.print(", ".join(f"{key} {said}" for key, said in machine.items() if said), style="dim")
 
     return VerbResult(value, show)
+
+
+def _measured(what: str, name: str) -> Mapping[str, BenchmarkFigure | SandboxFigure]:
+    """Run a benchmark.
+
+    Raises:
+        NotFoundError: there is none of this name.
+    """
+    from turnwise.errors import NotFoundError, TurnwiseError
+
+    match what:
+        case "env":
+            if not name:
+                raise TurnwiseError("Which environment?", "turnwise bench env turnwise/Shop-v0")
+            from turnwise.envs.bench.memory import bench_env
+
+            return bench_env(name)
+        case "rollout":
+            from turnwise.agents.bench.rollout import bench_rollout
+
+            return bench_rollout()
+        case "client":
+            from turnwise.agents.bench.client import bench_client
+
+            return bench_client()
+        case "env-workers":
+            from turnwise.agents.bench.workers import bench_workers
+
+            return bench_workers()
+        case "gateway":
+            from turnwise.agents.bench.gateway import bench_gateway
+
+            return bench_gateway()
+        case "sandbox":
+            from turnwise.tools.sandbox.bench import bench_sandboxes
+
+            return bench_sandboxes([name] if name else ())
+        case "train":
+            from turnwise.trainers.bench.train import bench_train
+
+            return bench_train()
+        case "update":
+            from turnwise.trainers.bench.update import bench_update
+
+            return bench_update()
+        case "prefix":
+            from turnwise.trainers.bench.prefix import bench_prefix
+
+            return bench_prefix(name)
+        case "async":
+            from turnwise.trainers.bench.overlap import bench_overlap
+
+            return bench_overlap()
+        case "credit":
+            from turnwise.trainers.bench.credit import bench_credit
+
+            return bench_credit()
+        case _:
+            raise NotFoundError("benchmark", what, _BENCHMARKS)
 
 
 def doctor() -> VerbResult:

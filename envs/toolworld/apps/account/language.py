@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.envs.toolworld.apps.account.state import APPS, DEVICES, FIRST_WORDS, KINDS, LAST_WORDS
 from turnwise.envs.toolworld.speech.words import Concept
-from turnwise.envs.toolworld.vocabulary import FIRST
+from turnwise.envs.toolworld.vocabulary import world_words
 
 SLOTS = {
     "email": (
@@ -77,6 +77,6 @@ PATTERNS = {
     "allowance": r"\b(\d+)(?:\.\d\d)?(?: dollars)?(?= (?:a|per|each|every) month\b| allowance_dollars)",
     "rating": r"\b(\d+)\+",
     "email": r"([\w.-]+@[\w.-]*\w)",
-    "first": rf"\b({'|'.join(name.lower() for name in FIRST)})\b",
+    "first": rf"\b({'|'.join(name.lower() for name in world_words().first)})\b",
     "refunded to": r"(?:(?<=to )|(?<=your )|(?<=my )|(?<=the )|(?<=as )|(?<=store )|(?<=account )|\b(?=(?:card|credit) to$))(card|credit)\b",
 }

@@ -1,0 +1,89 @@
+"""Numbers of the formula book that recipes give, where several parts make a paper's method together."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.envs.core import EndReason
+from turnwise.registry import get_component
+from turnwise.trainers.kit.reward_edits import with_signals
+from turnwise.trainers.kit.toy_batches import episode, turn_batch
+from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.recipe.schema import Refill
+from turnwise.trainers.run.collect import _is_informative
+from turnwise.trainers.run.parts import build_parts
+
+SHOP = {"suite": "shop/quick", "model": {"path": "Qwen/Qwen3-0.6B"}}
+SUPERHF = {
+    "credit": {"name": "psr_nsr", "positive": 1, "negative": 0, "success": -1e9},
+    "filter": {"name": "ranked", "keep": "best"},
+    "loss": ["nll", {"name": "rapo", "failure": 1, "success": 1, "weight": 0.23}],
+}
+
+
+def test_superhf_imitates_the_best_of_each_group_with_weight_1() -> None:
+    """Row 178: also where all earned the same; by the default rule the best weighed its lead, 0.667, and ties nothing."""
+    parts = build_parts(check_recipe({**SHOP, **SUPERHF}))
+    batch = turn_batch([[0.1], [0.9], [0.4], [0.2], [0], [0]], [0] * 4 + [1] * 2)
+    credit = parts.credit(batch)
+    assert isinstance(credit, torch.Tensor)
+    assert (credit[:, 0] * parts.filter(batch, credit)).tolist() == [0, 1, 0, 0, 0.5, 0.5]
+
+
+def test_a_judges_scores_reach_pure_beside_the_outcome() -> None:
+    """Row 58: equal scores, one success; the outcome drowned in the smallest score (0.0006 for 1)."""
+    parts = build_parts(
+        check_recipe({**SHOP, "judge": "principles", "credit": {"name": "pure", "signal": "principle"}})
+    )
+    scores = {"principle": [[0.8, 0.2, 0.9]] * 2}
+    credit = parts.credit(turn_batch([[0, 0, 1], [0, 0, 0]], signals=scores))
+    assert isinstance(credit, torch.Tensor)
+    assert torch.allclose(
+        credit, torch.tensor([[1.0] * 3, [-1.0] * 3], dtype=credit.dtype) + (credit + credit.flip(0)) / 2
+    )
+    assert torch.allclose((credit[0] - credit[1]) / 2, torch.ones(3, dtype=credit.dtype))
+
+
+def test_the_tokens_of_a_turn_bear_their_share_of_pures_baseline() -> None:
+    """Row 58, token mode: turns of 4, 2, 4 and 5, 3, 4 tokens."""
+    tokens = [[[0] * n for n in row] for row in ([4, 2, 4], [5, 3, 4])]
+    scores = {"principle": [[0.9, -0.8, 0.5], [0.9, 0.8, 0.85]]}
+    batch = turn_batch([[0, 0, -1], [0, 0, 0]], signals=scores, tokens=tokens)
+    found = get_component("credit", "pure").build({"signal": "principle", "baseline": "token"})(batch)
+    expected = [[-2.4950, -2.2170, -1.2780], [2.7940, 2.2263, 1.5811]]
+    assert torch.allclose(found, torch.tensor(expected, dtype=found.dtype), atol=1e-4)
+
+
+def test_a_judges_scores_reach_clip_and_delta() -> None:
+    """Row 31: a recipe has one reward, which may ask for the signal itself."""
+    recipe = check_recipe(
+        {**SHOP, "judge": "principles", "reward": {"name": "clip_delta", "signal": "principle"}}
+    )
+    judged = with_signals(episode([0, 0, 0, 0]), [{"principle": p} for p in (0.8, 0.3, 0.6, 0.9)])
+    paid = build_parts(recipe).reward([judged])[0].trajectory.turns
+    assert [round(turn.reward, 6) for turn in paid] == [0.2, -0.2, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("solved", "counts"), [(0, False), (1, False), (2, True), (4, True), (7, False), (8, False)]
+)
+def test_an_update_refills_until_enough_groups_lie_in_the_band(solved: int, counts: bool) -> None:
+    """Row 10: groups of eight by the share just solved; any group with a difference counted before."""
+    band = {"low": 0.2, "high": 0.8}
+    recipe = check_recipe(
+        {
+            **SHOP,
+            "filter": {"name": "band", **band},
+            "rollout": {"groups": 4, "refill": {"informative": 2, "most": 8, **band}},
+        }
+    )
+    parts = build_parts(recipe)
+    ends = [EndReason.SOLVED] * solved + [EndReason.FAILED] * (8 - solved)
+    group = [episode([float(end is EndReason.SOLVED)], end=end) for end in ends]
+    assert recipe.rollout.refill is not None
+    assert _is_informative(recipe.rollout.refill, parts, group) is counts
+    assert _is_informative(Refill(), parts, group) is (0 < solved < 8)
+    batch = turn_batch([[float(i < solved)] for i in range(8)])
+    assert set(parts.filter(batch, parts.credit(batch)).tolist()) == {float(counts)}
