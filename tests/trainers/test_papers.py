@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from turnwise.cli.environments import list_
+from turnwise.errors import TurnwiseError
 from turnwise.kinds import AIMS
 from turnwise.registry import Component, get_component
-from turnwise.trainers.lab.papers import COMPOSED, every_component, home, report
+from turnwise.trainers.lab.papers import BookRow, every_component, home, papers, report
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text()
@@ -47,19 +48,68 @@ def test_what_an_update_pursues_is_stated(entry: Component) -> None:
         assert entry.objective in PAGE.replace("\\|", "|")
 
 
-@pytest.mark.parametrize("row", [7, 20, 48, 122, 178, 246])
-def test_rows_of_the_formula_book_are_on_the_page(row: int) -> None:
-    assert f"({row})" in PAGE or row == 20
-    assert get_component("source", "relift").paper in PAGE
+def test_every_paper_of_a_part_has_a_name() -> None:
+    cited = {entry.paper for entry in every_component() if entry.paper}
+    together = {paper for _, paper, _ in papers().together}
+    assert cited <= set(papers().names) <= cited | together, (
+        "a paper without a name, or a name without a part"
+    )
+    for paper, name in papers().names.items():
+        assert name
+        assert paper in together or f"{name} [{paper}]" in PAGE
+
+
+def test_the_list_has_each_row_once_in_order() -> None:
+    numbers = [row.number for row in papers().rows]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == 243
+    assert len({row.name for row in papers().rows}) == 243
+
+
+@pytest.mark.parametrize("row", papers().rows, ids=lambda row: str(row.number))
+def test_a_row_claims_only_what_exists(row: BookRow) -> None:
+    """Each part is registered, one of them is of the row's paper, and each name or file in code quotes exists."""
+    entries = [get_component(*part.split("/")) for part in row.parts]
+    assert not row.paper or row.paper in {entry.paper for entry in entries}
+    paths = re.findall(r"(?:trainers|envs|agents|benchmarks|tests|scripts)/[\w/]+(?:\.\w+)?", row.how)
+    assert all((ROOT / path).exists() for path in paths)
+    assert row.how.endswith(".")
+    if row.status == "not here":
+        assert not row.parts
+    else:
+        assert row.parts or paths or row.number in WITHOUT_A_FILE
+    assert ("missing" in row.how) or row.status != "in part", "say what is missing"
+    for said in re.findall(r"`([^`]+)`", row.how):
+        names = {*re.findall(r"\w+", said)}
+        assert names & KNOWN or (ROOT / said).exists(), said
+
+
+WITHOUT_A_FILE = (48, 166, 174, 205, 246)
+"""Rows of which a part is there by keys of the recipe, or by what every run does."""
+KNOWN = {entry.name for entry in every_component()} | {
+    "warm_start", "phases", "rollout", "judge", "signal", "then", "late", "center", "length", "algorithm", "tulu3", "turnwise",
+    "lite_ppo", "nft", "loop", "dcpo", "ngrpo", "epo",
+}  # fmt: skip
+
+
+def test_a_claim_that_is_not_so_is_seen() -> None:
+    row = papers().rows[1]
+    for wrong in (
+        row._replace(parts=["credit/no_such_rule"]),
+        row._replace(paper="9999.99999"),
+        row._replace(how="It is in trainers/credit/nowhere.py."),
+        row._replace(status="not here"),
+        row._replace(status="in part"),
+    ):
+        with pytest.raises((AssertionError, TurnwiseError)):
+            test_a_row_claims_only_what_exists(wrong)
 
 
 def test_parts_that_are_named_together_exist() -> None:
-    """Each name in code quotes is a part, or a key of the recipe with one."""
-    known = {entry.name for entry in every_component()} | {"warm_start", "phases"}
-    for _, _, how in COMPOSED:
+    """Each name in code quotes is a part."""
+    for _, _, how in papers().together:
         for said in re.findall(r"`([^`]+)`", how):
-            names = re.findall(r"name: (\w+)", said) or [said.split(": ")[-1]]
-            assert known & {*names, *re.findall(r"\w+", said)}, said
+            assert said in {entry.name for entry in every_component()}, said
 
 
 def test_a_loss_is_listed_with_its_objective_and_nothing_else_is() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -27,8 +29,7 @@ def test_superhf_imitates_the_best_of_each_group_with_weight_1() -> None:
     """Row 178: also where all earned the same; by the default rule the best weighed its lead, 0.667, and ties nothing."""
     parts = build_parts(check_recipe({**SHOP, **SUPERHF}))
     batch = turn_batch([[0.1], [0.9], [0.4], [0.2], [0], [0]], [0] * 4 + [1] * 2)
-    credit = parts.credit(batch)
-    assert isinstance(credit, torch.Tensor)
+    credit: Any = parts.credit(batch)
     assert (credit[:, 0] * parts.filter(batch, credit)).tolist() == [0, 1, 0, 0, 0.5, 0.5]
 
 
@@ -38,11 +39,7 @@ def test_a_judges_scores_reach_pure_beside_the_outcome() -> None:
         check_recipe({**SHOP, "judge": "principles", "credit": {"name": "pure", "signal": "principle"}})
     )
     scores = {"principle": [[0.8, 0.2, 0.9]] * 2}
-    credit = parts.credit(turn_batch([[0, 0, 1], [0, 0, 0]], signals=scores))
-    assert isinstance(credit, torch.Tensor)
-    assert torch.allclose(
-        credit, torch.tensor([[1.0] * 3, [-1.0] * 3], dtype=credit.dtype) + (credit + credit.flip(0)) / 2
-    )
+    credit: Any = parts.credit(turn_batch([[0, 0, 1], [0, 0, 0]], signals=scores))
     assert torch.allclose((credit[0] - credit[1]) / 2, torch.ones(3, dtype=credit.dtype))
 
 

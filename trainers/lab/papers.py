@@ -1,32 +1,66 @@
-"""Which paper is where: ``python -m turnwise.trainers.lab.papers > docs/papers.md``, from the registry alone."""
+"""Which paper is where: ``python -m turnwise.trainers.lab.papers > docs/papers.md``, from the registry and papers.yaml."""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
+
+import pydantic
+import yaml
 
 from turnwise.registry import Component, components
 from turnwise.trainers.core import SEAMS
 
 KINDS = (*SEAMS, "schedule")
 
-COMPOSED = (
-    ("KL-RL as Bayesian inference (7)", "", "a tested requirement: KL-regularised policy gradients rest at π₀·exp(r/β), and collapse without KL, on the exact processes (tests/trainers/test_fixed_points.py)"),
-    ("SFT or RL? An early investigation (48)", "", "an experiment, not a part: `warm_start` before and `source: demonstrations` beside reinforcement (benchmarks/learning/plans/demonstrations.yaml)"),
-    ("Verifier-based vs verifier-free scaling (122)", "", "theory, with a diagnostic: where successes of one task differ, rewards beat cloning; imitation of what was solved beside the others (benchmarks/learning/plans/offline.yaml)"),
-    ("SuperHF (178)", "", "filter `{name: ranked, keep: best}` and loss `[nll, {name: rapo, failure: 1, success: 1, weight: 0.23}]`: best of n, and KL(π₀ ‖ π) on samples of π in place of its own"),
-    ("VerIPO (246)", "", "`phases` of grpo, dpo and grpo, as in the recipe tulu3; left out: pairs that a judge builds (ours are in order of returns) and dropping 80 % of the mastered tasks"),
-    ("HERO", "2606.11559", "teacher `hindsight`, which is told the environment's next observation, with `distill` or the shape `step_opsd`; left out: the reflection that turns an observation into a diagnosis"),
-    ("StepOPSD", "2605.27140", "shape `step_opsd` with teacher `hindsight`"),
-)  # fmt: skip
-"""Rows of the formula book and papers that several parts are together: name, arXiv id where there is one, and how."""
 
-NOT_HERE = (
-    ("B-Coder (104)", "the book has no operator: the paper's conservative Bellman step was not found"),
-    ("SS-ORL (103)", "the book has no formula or number: labels of inverse dynamics for episodes without actions, which no log here is"),
-)  # fmt: skip
-"""Rows of the formula book that are no part here, and why."""
+class BookRow(NamedTuple):
+    """A row of the formula book.
+
+    Attributes:
+        number: of the row.
+        name: of the paper, as the field says.
+        paper: its arXiv id, where parts are of it.
+        status: whether its main mechanism can be chosen in a recipe and gives the book's numbers.
+        parts: that do it, as KIND/NAME.
+        how: it works, or what is missing, or why it is not here.
+    """
+
+    number: int
+    name: str
+    paper: str
+    status: Literal["works", "in part", "not here"]
+    parts: Sequence[str]
+    how: str
+
+
+class Papers(pydantic.BaseModel):
+    """The contents of papers.yaml: rows of the book, titles of other papers, and papers that several parts are together."""
+
+    rows: list[BookRow]
+    others: Mapping[str, str]
+    together: list[tuple[str, str, str]]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """ArXiv id → name, of every paper."""
+        return {**self.others, **{row.paper: row.name for row in self.rows if row.paper}}
+
+
+@functools.cache
+def papers() -> Papers:
+    """The data of the page, beside this file.
+
+    >>> row = papers().rows[1]
+    >>> row.name, row.status, row.parts[0]
+    ('PPR / ReNorm', 'works', 'credit/ppr')
+    """
+    data = files("turnwise.trainers.lab").joinpath("papers.yaml").read_text("utf-8")
+    return Papers.model_validate(yaml.safe_load(data))
 
 
 def every_component() -> list[Component]:
@@ -46,7 +80,7 @@ def home(entry: Component) -> str:
 
 def row(entry: Component) -> str:
     """A line of the table."""
-    paper = f"[{entry.paper}](https://arxiv.org/abs/{entry.paper})" if entry.paper else "–"
+    paper = _linked(papers().names[entry.paper], entry.paper) if entry.paper else "–"
     evidence = entry.bias or entry.objective or "–"
     cells = (
         paper,
@@ -56,6 +90,16 @@ def row(entry: Component) -> str:
         entry.summary,
         evidence,
     )
+    return _line(cells)
+
+
+def book_row(row: BookRow) -> str:
+    """A line of the table of the book's rows."""
+    parts = ", ".join(f"`{name}` ({kind})" for kind, _, name in (part.partition("/") for part in row.parts))
+    return _line((str(row.number), _linked(row.name, row.paper), row.status, parts or "–", row.how))
+
+
+def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -73,15 +117,18 @@ def table(entries: Iterable[Component]) -> str:
 
 def report() -> str:
     """The page."""
-    entries = every_component()
+    entries, known = every_component(), papers()
     cited = [entry for entry in entries if entry.paper]
-    composed = [f"| {_linked(name, paper)} | {how} |" for name, paper, how in COMPOSED]
     own = [entry for entry in entries if not entry.paper]
-    count = len({entry.paper for entry in cited})
+    by_status = {
+        status: sum(row.status == status for row in known.rows) for status in ("works", "in part", "not here")
+    }
+    together = [_line((_linked(name, paper), how)) for name, paper, how in known.together]
     return f"""# Papers and where they are
 
-This page is written by `python -m turnwise.trainers.lab.papers`; `tests/trainers/test_papers.py` keeps it up to date.
-{count} papers, {len(entries)} components, {sum(entry.kind == "credit" for entry in entries)} of them credit rules.
+This page is written by `python -m turnwise.trainers.lab.papers` from the registry and `trainers/lab/papers.yaml`;
+`tests/trainers/test_papers.py` keeps it up to date and holds its claims against the registry.
+{len({entry.paper for entry in cited})} papers, {len(entries)} components, {sum(entry.kind == "credit" for entry in entries)} of them credit rules.
 
 The evidence for a formula is the example worked by hand in its docstring, which runs as a test, together with the
 contract tests in `tests/contract/`. A declared bias is compared with exact policy gradients
@@ -96,15 +143,19 @@ leaves out of its paper, and what it adds.
 
 ## Several parts together
 
-| paper (row of the formula book) | how |
+| paper | how |
 |---|---|
-{chr(10).join(composed)}
+{chr(10).join(together)}
 
-## Not here
+## The list of papers
 
-| paper (row of the formula book) | why |
-|---|---|
-{chr(10).join(f"| {name} | {why} |" for name, why in NOT_HERE)}
+We keep a list of {len(known.rows)} papers whose formulas we wrote down before we wrote any part, with numbers worked by hand. A row
+*works* where a recipe can choose its main mechanism and tests give these numbers; *in part* where a half is missing, which is named;
+*not here* where there is nothing, with the reason. At present {by_status["works"]} work, {by_status["in part"]} are here in part, {by_status["not here"]} are not here.
+
+| row | paper | status | parts | how, what is missing, or why |
+|---|---|---|---|---|
+{chr(10).join(map(book_row, known.rows))}
 """
 
 
