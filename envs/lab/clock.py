@@ -1,11 +1,14 @@
-"""The passing of time in a turn: devices heat and cool, other things reach room temperature, plants grow."""
+"""The passing of time in a turn: devices heat and cool, other things reach room temperature, plants grow.
+
+Heat follows Newton's law of cooling: each turn closes a share of the difference to the surroundings, at least a degree.
+"""
 
 from __future__ import annotations
 
 from turnwise.envs.lab.matter import ASH, LEFT, ROOM_TEMPERATURE, SOIL, WATER
 from turnwise.envs.lab.state import AGES, FLOWER, NOTHING, Laboratory, LabState
 
-_DRIFT = 10  # degrees a turn
+_AIR = 30  # percent of the difference that a turn in the air closes; a fridge closes more
 
 
 def tick(state: LabState) -> LabState:
@@ -44,15 +47,16 @@ def _boiled(lab: Laboratory, inside: int, degrees: int) -> int:
 
 
 def _next(state: LabState, vessel: int, now: int) -> int:
-    lab, target, rate = state.lab, ROOM_TEMPERATURE, _DRIFT
+    lab, target, share = state.lab, ROOM_TEMPERATURE, _AIR
     device = state.device_of(vessel)
     if device != NOTHING and state.running >> device & 1:
         found = lab.props[device].device
         assert found is not None
-        target, rate = found.target, abs(found.rate)
+        target, share = found
     elif lab.props[vessel].insulated:
         return now
-    after = min(target, now + rate) if now < target else max(target, now - rate)
+    step = -(-abs(target - now) * share // 100)  # rounded up, so that it arrives
+    after = now + step if now < target else now - step
     inside = state.content[vessel]
     if inside:  # melting and boiling take a turn, at their temperature
         for point in lab.points(inside)[:2]:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from turnwise.envs.lab import circuit
-from turnwise.envs.lab.matter import LIQUID, PARTS, SOIL, WATER
+from turnwise.envs.lab.matter import LIQUID, PARTS, ROOM_TEMPERATURE, SOIL, WATER
 from turnwise.envs.lab.state import NOTHING, LabGoal, LabState
 from turnwise.envs.lab.vocabulary import ThingKind
 
@@ -100,7 +100,7 @@ def holds(state: LabState, goal: LabGoal) -> bool:
 
 def _heats(state: LabState, device: int) -> int:
     found = state.lab.props[device].device if device != NOTHING else None
-    return NOTHING if found is None else int(found.rate > 0)
+    return NOTHING if found is None else int(found.target > ROOM_TEMPERATURE)
 
 
 def _made(state: LabState, substance: int) -> bool:

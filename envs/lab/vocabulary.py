@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Device(NamedTuple):
-    """What a device brings things in it to, and how many degrees a turn."""
+    """The temperature a device brings things in it to, and the percent of the difference that a turn closes."""
 
     target: int
-    rate: int
+    share: int
 
 
 class ThingKind(NamedTuple):
@@ -38,8 +38,8 @@ _SHELF, _CUPBOARD = ThingKind(fixed=True, holds=True), ThingKind(fixed=True, hol
 _VESSEL, _BOTTLE = ThingKind(vessel=True), ThingKind(vessel=True, source=True)
 
 
-def _heater(target: int, rate: int, *, openable: bool = False) -> ThingKind:
-    return ThingKind(fixed=True, holds=True, openable=openable, device=Device(target, rate))
+def _heater(target: int, share: int = 15, *, openable: bool = False) -> ThingKind:
+    return ThingKind(fixed=True, holds=True, openable=openable, device=Device(target, share))
 
 
 KINDS: Mapping[str, ThingKind] = {
@@ -47,13 +47,13 @@ KINDS: Mapping[str, ThingKind] = {
     **dict.fromkeys(("cupboard", "cabinet", "chest", "drawer", "closet", "trunk"), _CUPBOARD),
     **dict.fromkeys(("crate", "basket"), _SHELF),  # answers are given with them
     "plane": _SHELF,  # a slope
-    "stove": _heater(400, 40),
-    "oven": _heater(260, 30, openable=True),
-    "burner": _heater(700, 60),
-    "furnace": _heater(1600, 200, openable=True),
-    "fridge": _heater(3, -6, openable=True),
-    "freezer": _heater(-60, -15, openable=True),
-    "cryostat": _heater(-80, -20),
+    "stove": _heater(400),
+    "oven": _heater(260, openable=True),
+    "burner": _heater(700),
+    "furnace": _heater(1600, openable=True),
+    "fridge": _heater(3, 40, openable=True),
+    "freezer": _heater(-60, 45, openable=True),
+    "cryostat": _heater(-80, 50),
     **dict.fromkeys(("beaker", "cup", "crucible", "pan", "flask"), _VESSEL),
     **dict.fromkeys(("bottle", "jar", "bag"), _BOTTLE),
     "thermos": ThingKind(vessel=True, insulated=True),
