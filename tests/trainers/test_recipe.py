@@ -54,6 +54,17 @@ def test_shipped_recipes_are_right_and_survive_being_frozen(name: str) -> None:
     assert check_recipe(yaml.safe_load(recipe.to_yaml())) == recipe
 
 
+@pytest.mark.parametrize("name", [name for name in recipe_names() if name.startswith("smollm-")])
+def test_recipes_of_a_pretrained_model_take_the_adapters_that_they_speak_of(name: str) -> None:
+    recipe = load_recipe(name)
+    said = re.findall(r"--set \"?([\w.]+)=([^\s\"]+(?: [^\s\"]+)*?)\"?(?= --set|\.$|\.\n)", recipe.about)
+    if recipe.model.lora is None:
+        recipe = load_recipe(name, {key: yaml.safe_load(value) for key, value in said})
+        assert recipe.optimizer.learning_rate > load_recipe(name).optimizer.learning_rate
+    assert recipe.model.lora is not None
+    assert recipe.model.path == "smollm2"
+
+
 @pytest.mark.parametrize("key", ["rollout.opponents", "evaluate.opponents"])
 @pytest.mark.parametrize(
     ("opponents", "cause", "remedy"),
