@@ -105,7 +105,7 @@ def env_version(name: str, options: Mapping[str, Json]) -> EnvVersion:
 
 @functools.cache
 def _source_hash(cls: type[AgentEnv[Any]]) -> str:
-    """A hash of the class's module and, where they have a package of their own, its neighbours."""
+    """A hash of the class's module and, where they have a package of their own, its neighbours and tables."""
     try:
         home = Path(inspect.getfile(cls))
     except (OSError, TypeError):  # made in a console or by exec
@@ -113,7 +113,9 @@ def _source_hash(cls: type[AgentEnv[Any]]) -> str:
     package = cls.__module__.rpartition(".")[0]
     # `envs/` itself and site-packages hold what is not this environment's.
     alone = package in ("", "turnwise.envs") and home.name != "__init__.py"
-    files = [home] if alone else sorted(home.parent.glob("*.py"))
+    files = (
+        [home] if alone else sorted(file for form in ("*.py", "*.yaml") for file in home.parent.glob(form))
+    )
     text = hashlib.blake2b(digest_size=8)
     for file in files:
         text.update(file.name.encode() + b"\0" + file.read_bytes())

@@ -58,9 +58,11 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
 
 @functools.cache
 def made_by(*modules: str) -> str:
-    """A hash of these modules' source: what they make is made again when they change."""
-    sources = [inspect.getsource(importlib.import_module(module)) for module in modules]
-    return digest(*sources)
+    """A hash of these modules' source, and of the tables named like them: what they make is made again when they change."""
+    found = [importlib.import_module(module) for module in modules]
+    tables = [Path(inspect.getfile(module)).with_suffix(".yaml") for module in found]
+    told = [table.read_text("utf-8") for table in tables if table.is_file()]
+    return digest(*(inspect.getsource(module) for module in found), *told)
 
 
 def _is_whole(folder: Path) -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.envs.search.graph import WorldGraph
-from turnwise.envs.search.schema import NUMBER, OF_KIND, YEAR, YEAR_OF, Relation
-from turnwise.envs.wordings import ways
+from turnwise.envs.search.phrases import search_phrases
+from turnwise.envs.search.schema import NUMBER, YEAR, Relation, schema
 
 _MOST = 6  # clues of a question
 _TRIES = 8  # orders in which clues are tried
@@ -27,26 +27,6 @@ class Clue(NamedTuple):
     text: str
     fits: NDArray[np.bool_]
     pages: tuple[int, ...]
-
-
-_YEAR_SAYS = {
-    "person": ways("was born | came into the world | first saw the light"),
-    "city": ways("was founded | was first built | was begun"),
-    "company": ways("was founded | was set up | began to trade"),
-    "school": ways("was founded | was set up | took in first pupils"),
-    "book": ways("appeared | came out | was first printed"),
-    "film": ways("was released | was first shown | reached the screen"),
-    "event": ways("was first held | began | was opened"),
-}
-_PROFESSION = ways("{who} was {one} | {who} worked as {one} | {who} earned a living as {one}")
-_PEOPLE = ways(
-    "{many} people live in {where} | {where} counts {many} people | {where} is home to {many} people"
-)
-_FAR = ways(
-    "the {far} of its {near} is {name} | its {near} has {name} as {far} | {name} is the {far} of its {near}"
-)
-_WITHIN = ways("between {low} and {high} | from {low} to {high} | not before {low} and not after {high}")
-_DECADE = ways("in the {decade}s | in the decade from {decade} | some time in the {decade}s")
 
 
 def clues_to(graph: WorldGraph, rng: Random, entity: int) -> list[Clue] | None:
@@ -76,7 +56,7 @@ def _own(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
     found: list[Clue] = []
     if kind == "person":
         found.append(_profession(graph, entity, "the person", lambda of: of, (entity,)))
-    for relation in OF_KIND[kind]:
+    for relation in schema().of_kind[kind]:
         if relation.target in (YEAR, NUMBER) and graph.told(entity, relation):
             found.append(_range(graph, rng, entity, relation, "it", lambda of: of, (entity,)))
     return found
@@ -91,9 +71,9 @@ def _of_related(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
         who, pages = f"its {rng.choice(relation.nouns.of(graph.spec.split))}", (entity, other)
         if relation.target == "person":
             found.append(_profession(graph, other, who, lambda of, column=column: of[column], pages))
-        year = YEAR_OF.get(relation.target)
+        year = schema().year_of.get(relation.target)
         for own in filter(
-            None, (year, next((r for r in OF_KIND[relation.target] if r.target == NUMBER), None))
+            None, (year, next((r for r in schema().of_kind[relation.target] if r.target == NUMBER), None))
         ):
             if graph.told(other, own):
                 found.append(_range(graph, rng, other, own, who, lambda of, column=column: of[column], pages))
@@ -110,7 +90,7 @@ def _named(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
             far = graph.target(other, onward)
             if far == entity:
                 continue
-            text = rng.choice(_FAR.of(split)).format(
+            text = rng.choice(search_phrases().clues["far"].of(split)).format(
                 far=rng.choice(onward.nouns.of(split)), near=rng.choice(relation.nouns.of(split)), name=graph.mention(far)
             )  # fmt: skip
             found.append(
@@ -125,7 +105,7 @@ def _named(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
 
 def _links(graph: WorldGraph, entity: int) -> list[Relation]:
     return [
-        one for one in OF_KIND[graph.kind(entity)]
+        one for one in schema().of_kind[graph.kind(entity)]
         if one.target in graph.count and not one.office and graph.told(entity, one)
     ]  # fmt: skip
 
@@ -142,7 +122,9 @@ _Spread = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 def _profession(graph: WorldGraph, person: int, who: str, spread: _Spread, pages: Sequence[int]) -> Clue:
     mine = graph.profession(person)
     article = "an" if mine[0] in "aeiou" else "a"
-    said = _PROFESSION.of(graph.spec.split)[0].format(who=who, one=f"{article} {mine}")
+    said = (
+        search_phrases().clues["profession"].of(graph.spec.split)[0].format(who=who, one=f"{article} {mine}")
+    )
     return Clue(said, spread(graph.professions) == mine, tuple(pages))
 
 
@@ -164,21 +146,21 @@ def _range(
         said = f"fewer than {bound:,}" if below else f"more than {bound - 100_000:,}"
         fits = column < bound if below else column > bound - 100_000
         where = "the city" if who == "it" else who
-        text = _PEOPLE.of(split)[0].format(many=said, where=where)
+        text = search_phrases().clues["people"].of(split)[0].format(many=said, where=where)
         return Clue(text, spread(fits).astype(np.bool_), tuple(pages))
     if rng.random() < 0.5:
         low, high, said = (
             value // 10 * 10,
             value // 10 * 10 + 9,
-            _DECADE.of(split)[0].format(decade=value // 10 * 10),
+            search_phrases().clues["decade"].of(split)[0].format(decade=value // 10 * 10),
         )
     else:
         low = value - rng.randint(1, 6)
         high = value + rng.randint(1, 6)
-        said = _WITHIN.of(split)[0].format(low=low, high=high)
+        said = search_phrases().clues["within"].of(split)[0].format(low=low, high=high)
     fits = (column >= low) & (column <= high)
     return Clue(
-        f"{who} {_YEAR_SAYS[relation.source].of(split)[0]} {said}",
+        f"{who} {search_phrases().came_to_be[relation.source].of(split)[0]} {said}",
         spread(fits).astype(np.bool_),
         tuple(pages),
     )

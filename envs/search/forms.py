@@ -11,48 +11,14 @@ from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.clues import clues_to
 from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import SOURCES, WorldGraph
+from turnwise.envs.search.phrases import search_phrases
 from turnwise.envs.search.question import Rubric, SearchQuestion
-from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
-from turnwise.envs.wordings import Wordings, ways
+from turnwise.envs.search.schema import NUMBER, YEAR, Relation, schema
 from turnwise.tasks.core import Split
 
-_ONE = {kind.name: kind.one for kind in KINDS}
-_MANY = {kind.name: kind.many for kind in KINDS}
 _STARTS = ("book", "film", "event", "company", "school", "person", "city")
 _CANDIDATES = 4
 _MOST_COUNTED = 8
-
-_WHO = ways("Who is {what}? | Name {what}. | Can you find out who {what} is?")
-_WHICH = ways(
-    "Which {one} is {what}? | Tell me which {one} {what} is. | I would like to know the {one} that is {what}."
-)
-_WHAT = ways("What is {what}? | Tell me {what}. | I would like to know {what}.")
-_NOW = ways("present | current | incumbent")
-_SUPERLATIVE = ways(
-    "Which of these has {what} is the {end}: {most} or {last}? | Of {most} and {last}, which one has {what} is the {end}? "
-    "| Compare {most} and {last}: which of them has {what} is the {end}?"
-)
-_BOTH = ways(
-    "Which {one} has {left} and {right}? | Name the {one} that has {left} and {right}. "
-    "| There is a {one} with {left} and {right}: which one is it?"
-)
-_COUNT = ways(
-    "How many {many} have {name} as their {noun}? | Of how many {many} is {name} the {noun}? "
-    "| Count the {many} that have {name} for their {noun}."
-)
-_OFFICE = ways(
-    "Who was the {noun} of {name} in {year}? | Name the {noun} of {name} in the year {year}. "
-    "| In {year}, who served {name} as {noun}?"
-)
-_VAGUE = ways(
-    "I am looking for a {one}, of which I know this: {listed}. | Which {one} is meant? What is known: {listed}. "
-    "| Help me find a {one} again. What I remember is this: {listed}."
-)
-_ITS_NAME = ways("What is its name? | Give the name. | Which name am I looking for?")
-_WEIGHED = ways(
-    "What is the {noun} of {name}? Accounts differ: weigh them. | Reports on the {noun} of {name} contradict one another. Which is right? "
-    "| Sources disagree: what, on balance, is the {noun} of {name}?"
-)
 
 
 class QuestionDraft(NamedTuple):
@@ -74,9 +40,9 @@ class QuestionDraft(NamedTuple):
         """One of the nouns that a relation has in the world's language."""
         return self.rng.choice(relation.nouns.of(self.split))
 
-    def say(self, wordings: Wordings, **values: object) -> str:
-        """The first of the ways to say something in the world's language."""
-        return wordings.of(self.split)[0].format(**values)
+    def say(self, name: str, /, **values: object) -> str:
+        """The first of the ways to put a question in the world's language (phrases.yaml)."""
+        return search_phrases().questions[name].of(self.split)[0].format(**values)
 
 
 class FactStep(NamedTuple):
@@ -129,11 +95,13 @@ def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
         name = graph.unknown_name(kind, rng.getrandbits(40))
         if name is None:
             return None
-        relation = rng.choice(OF_KIND[kind])
+        relation = rng.choice(schema().of_kind[kind])
         said = _asks(draft, relation.target, f"the {draft.noun(relation)} of {name}")
         return SearchQuestion(said, "unanswerable", (UNKNOWN,), queries=(name,), answerable=False)
     at = steps[-1].target if steps else _any(draft, rng.choice(_STARTS))
-    gaps = [r for r in OF_KIND[graph.kind(at)] if not (graph.told(at, r) or graph.is_disputed(at, r))]
+    gaps = [
+        r for r in schema().of_kind[graph.kind(at)] if not (graph.told(at, r) or graph.is_disputed(at, r))
+    ]
     if not gaps:
         return None
     missing = FactStep(at, rng.choice(gaps), -1)
@@ -151,8 +119,8 @@ def comparison(draft: QuestionDraft) -> SearchQuestion | None:
     kind = rng.choice(("city", "company", "school", "book", "film"))
     through = None
     if draft.hops > 1:
-        through = rng.choice([r for r in OF_KIND[kind] if r.target == "person" and not r.office])
-    year = YEAR_OF["person" if through else kind]
+        through = rng.choice([r for r in schema().of_kind[kind] if r.target == "person" and not r.office])
+    year = schema().year_of["person" if through else kind]
     found: dict[int, tuple[int, int]] = {}  # candidate → the one whose year counts, the year
     for _ in range(40):
         candidate = _any(draft, kind)
@@ -172,7 +140,7 @@ def comparison(draft: QuestionDraft) -> SearchQuestion | None:
     first = {one: one.nouns.of(draft.split)[0] for one in (through, year) if one}
     what = f"the {first[through]} whose {first[year]}" if through else f"the {draft.noun(year)} that"
     said = draft.say(
-        _SUPERLATIVE, what=what, end="earliest" if earliest else "latest", most=", ".join(listed[:-1]), last=listed[-1]
+        "superlative", what=what, end="earliest" if earliest else "latest", most=", ".join(listed[:-1]), last=listed[-1]
     )  # fmt: skip
     need = list(dict.fromkeys(page for candidate, (who, _) in found.items() for page in (candidate, who)))
     order = list(found)
@@ -196,7 +164,7 @@ def intersection(draft: QuestionDraft) -> SearchQuestion | None:
     graph, rng = draft.graph, draft.rng
     kind = rng.choice(("person", "city", "company", "school", "book", "film", "event"))
     entity = _any(draft, kind)
-    told = [r for r in OF_KIND[kind] if r.target not in (YEAR, NUMBER) and graph.told(entity, r)]
+    told = [r for r in schema().of_kind[kind] if r.target not in (YEAR, NUMBER) and graph.told(entity, r)]
     if len(told) < 2:
         return None
     pair = rng.sample(told, 2)
@@ -204,7 +172,7 @@ def intersection(draft: QuestionDraft) -> SearchQuestion | None:
     if both != {entity}:
         return None
     parts = [f"{graph.mention(graph.target(entity, r))} as its {draft.noun(r)}" for r in pair]
-    said = draft.say(_BOTH, one=_ONE[kind], left=parts[0], right=parts[1])
+    said = draft.say("both", one=schema().kind[kind].one, left=parts[0], right=parts[1])
     position = draft.pages.position(entity)
     names = tuple(_names(graph, e) for e in (entity, *(graph.target(entity, r) for r in pair)))
     return _question(
@@ -218,14 +186,17 @@ def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
     """How many things are related to one: all of them must be found."""
     graph, rng = draft.graph, draft.rng
     relation = rng.choice(
-        [r for r in RELATIONS if r.target in graph.count and r.target != "region" and not r.office]
+        [r for r in schema().relations if r.target in graph.count and r.target != "region" and not r.office]
     )
     value = graph.target(_any(draft, relation.source), relation)
     found = graph.sources(relation, value)
     if not 2 <= len(found) <= _MOST_COUNTED:
         return None
     said = draft.say(
-        _COUNT, many=_MANY[relation.source], name=graph.mention(value), noun=draft.noun(relation)
+        "count",
+        many=schema().kind[relation.source].many,
+        name=graph.mention(value),
+        noun=draft.noun(relation),
     )
     names = tuple(_names(graph, entity) for entity in (value, *found))
     rubric = tuple(
@@ -240,14 +211,14 @@ def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
 def temporal(draft: QuestionDraft) -> SearchQuestion | None:
     """Who held an office in a year that is past; the present page and the old edition name others."""
     graph, rng = draft.graph, draft.rng
-    relation = rng.choice([r for r in RELATIONS if r.office])
+    relation = rng.choice([r for r in schema().relations if r.office])
     place = _any(draft, relation.source)
     terms = graph.office_terms(place, relation)
     term = terms[rng.randrange(2)]
     if term.end - term.start < 2 or term not in graph.terms_of(term.person):
         return None
     year = rng.randrange(term.start + 1, term.end)
-    said = draft.say(_OFFICE, noun=draft.noun(relation), name=graph.mention(place), year=year)
+    said = draft.say("office", noun=draft.noun(relation), name=graph.mention(place), year=year)
     names = (_names(graph, place), _names(graph, term.person))
     position = draft.pages.position(term.person)
     query = f"{graph.name(place)} {relation.nouns.of(draft.split)[0]} office {term.start} {term.end}"
@@ -271,9 +242,11 @@ def vague(draft: QuestionDraft) -> SearchQuestion | None:
     if kind == "person":
         listed = _ITS.sub("their", listed).replace("it was born", "they were born")
         listed = _IT.sub("they", listed)
-    said, need = draft.say(_VAGUE, one=_ONE[kind], listed=listed), [entity]
+    said, need = draft.say("vague", one=schema().kind[kind].one, listed=listed), [entity]
     need = list(dict.fromkeys([page for clue in clues for page in clue.pages if page != entity] + [entity]))
-    onward = [r for r in OF_KIND[kind] if not r.office and r.target != "region" and graph.told(entity, r)]
+    onward = [
+        r for r in schema().of_kind[kind] if not r.office and r.target != "region" and graph.told(entity, r)
+    ]
     onward = [
         r
         for r in onward
@@ -283,7 +256,7 @@ def vague(draft: QuestionDraft) -> SearchQuestion | None:
     names = tuple(_names(graph, one) for one in need)
     at = need.index(entity)
     if last is None:
-        said, answers, rivals = f"{said} {draft.say(_ITS_NAME)}", _names(graph, entity), ()
+        said, answers, rivals = said + " " + draft.say("its_name"), _names(graph, entity), ()
     else:
         target = graph.target(entity, last)
         said = f"{said} {_asks(draft, last.target, f'its {draft.noun(last)}')}"
@@ -326,7 +299,9 @@ def disputed(draft: QuestionDraft) -> SearchQuestion | None:
     entity, relation = graph.disputes[dispute]
     said, led = graph.mention(entity), list[int]()
     leading = [
-        r for r in RELATIONS if r.target == graph.kind(entity) and not r.office and r.target != "region"
+        r
+        for r in schema().relations
+        if r.target == graph.kind(entity) and not r.office and r.target != "region"
     ]
     if draft.hops > 1 and leading:
         way = rng.choice(leading)
@@ -346,7 +321,7 @@ def disputed(draft: QuestionDraft) -> SearchQuestion | None:
     rubric = (*((Rubric((0, 1), (1,), (places[0],)),) if led else ()), Rubric((len(led),), (), (best,)))
     rivals = tuple(dict.fromkeys(str(one.value) for one in reports if one.value != right.value))
     return SearchQuestion(
-        draft.say(_WEIGHED, noun=draft.noun(relation), name=said), "disputed",
+        draft.say("weighed", noun=draft.noun(relation), name=said), "disputed",
         (str(right.value),), names, -1, tuple(places), tuple(queries), rubric, rivals, True, len(led) + 2,
     )  # fmt: skip
 
@@ -361,8 +336,9 @@ _SPELT = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def _asks(draft: QuestionDraft, target: str, what: str) -> str:
-    wordings = _WHO if target == "person" else _WHICH if target in _ONE else _WHAT
-    return draft.say(wordings, what=what, one=_ONE.get(target, ""))
+    if target not in schema().kind:
+        return draft.say("what", what=what)
+    return draft.say("who" if target == "person" else "which", what=what, one=schema().kind[target].one)
 
 
 def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactStep, ...] | None:
@@ -372,7 +348,7 @@ def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactSte
     steps: list[FactStep] = []
     met = {at}
     for left in range(hops, 0, -1):
-        ways = [r for r in OF_KIND[graph.kind(at)] if graph.told(at, r)]
+        ways = [r for r in schema().of_kind[graph.kind(at)] if graph.told(at, r)]
         ways = [r for r in ways if (left == 1 and not on) or r.target not in (YEAR, NUMBER, "region")]
         if not ways:
             return None
@@ -388,7 +364,7 @@ def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactSte
 
 def _nested(draft: QuestionDraft, steps: Iterable[FactStep]) -> str:
     steps = list(steps)
-    said, now = draft.graph.mention(steps[0].source), f"{draft.say(_NOW)} "
+    said, now = draft.graph.mention(steps[0].source), draft.say("now") + " "
     for step in steps:
         said = f"the {now if step.relation.office else ''}{draft.noun(step.relation)} of {said}"
     return said
@@ -415,7 +391,9 @@ def _names(graph: WorldGraph, entity: int) -> tuple[str, ...]:
 def _rivals(graph: WorldGraph, rng: Random, step: FactStep) -> tuple[str, ...]:
     """Names beside the answer's that stand on its page or are of its kind."""
     others = [
-        graph.target(step.source, r) for r in OF_KIND[graph.kind(step.source)] if r.target in graph.count
+        graph.target(step.source, r)
+        for r in schema().of_kind[graph.kind(step.source)]
+        if r.target in graph.count
     ]
     kind = graph.kind(step.target)
     others += [graph.first[kind] + rng.randrange(graph.count[kind]) for _ in range(3)]

@@ -16,8 +16,8 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from turnwise.envs.search.schema import BY_NAME, KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
-from turnwise.envs.search.vocabulary import PROFESSIONS, Part, WorldNames
+from turnwise.envs.search.schema import NUMBER, YEAR, Relation, schema
+from turnwise.envs.search.vocabulary import Part, WorldNames, name_pieces
 from turnwise.tasks.core import Split, derive_rng, digest
 
 NOW = 1960
@@ -100,7 +100,7 @@ class WorldGraph:
         self.editions = int(spec.passages * spec.outdated)
         self.reports = int(spec.passages * spec.disputed) // SOURCES * SOURCES
         n = spec.passages - self.editions - self.reports
-        self.count = {kind.name: max(3, int(kind.share * n)) for kind in KINDS}
+        self.count = {kind.name: max(3, int(kind.share * n)) for kind in schema().kinds}
         self.count["person"] += n - sum(self.count.values())
         self.first: dict[str, int] = {}
         for kind in self.count:
@@ -115,18 +115,18 @@ class WorldGraph:
         self._twins = int(self.count["person"] * spec.namesakes / 2)
         self.column: dict[str, NDArray[np.int32]] = {}
         for relation in sorted(
-            RELATIONS,
+            schema().relations,
             key=lambda r: (r.target == YEAR, list(_MAKERS).index(r.name) if r.name in _MAKERS else -1),
         ):
             if not relation.office:  # years last, since they follow from who made what
                 self.column[relation.name] = self._draw(relation)
         self._told = {r.name: self._rng("told", r.name).random(self.count[r.source]) < spec.stated
-                      for r in RELATIONS}  # fmt: skip
+                      for r in schema().relations}  # fmt: skip
         self._told["mentor"][0] = False  # of the oldest
         self.disputes = self._disputes()
         self._disputed = {(entity, relation.name) for entity, relation in self.disputes}
         self.reports = len(self.disputes) * SOURCES
-        offices = [r for r in RELATIONS if r.office]
+        offices = [r for r in schema().relations if r.office]
         self.holders = {r.name: self._holders(r) for r in offices}
         self.terms = {r.name: self._terms(r) for r in offices}
 
@@ -138,8 +138,9 @@ class WorldGraph:
     def profession(self, person: int) -> str:
         n = self.count["person"]
         other = person - (n - self._twins) if person >= n - self._twins else person
-        shift = 1 + int(self.dice[person]) % (len(PROFESSIONS) - 1) if other != person else 0
-        return PROFESSIONS[(int(self.dice[other]) // 64 + shift) % len(PROFESSIONS)]
+        known = name_pieces().professions
+        shift = 1 + int(self.dice[person]) % (len(known) - 1) if other != person else 0
+        return known[(int(self.dice[other]) // 64 + shift) % len(known)]
 
     def has_namesake(self, entity: int) -> bool:
         n = self.count["person"]
@@ -230,7 +231,7 @@ class WorldGraph:
         """The past times in office that this person's page tells, two at most."""
         found: list[OfficeTerm] = []
         for name, (order, start) in self._by_holder.items():
-            relation = BY_NAME[name]
+            relation = schema().by_name[name]
             for flat in order[start[person] : start[person + 1]][:2].tolist():
                 row, which = divmod(flat, 3)
                 if which < 2:
@@ -243,7 +244,7 @@ class WorldGraph:
         at = number * 7919 % choices
         kind = "city" if at < self.count["city"] else "company"
         entity = self.first[kind] + (at if kind == "city" else at - self.count["city"])
-        relation = next(r for r in OF_KIND[kind] if r.office)
+        relation = next(r for r in schema().of_kind[kind] if r.office)
         term = self.office_terms(entity, relation)[number // choices % 2]
         return Edition(entity, (term.start + term.end) // 2)
 
@@ -255,7 +256,7 @@ class WorldGraph:
         if not self.reports:
             return found
         for entity in self._rng("disputed").permutation(self.size).tolist():
-            relation = YEAR_OF.get(self.kind(entity))
+            relation = schema().year_of.get(self.kind(entity))
             if relation is None or self.target(entity, relation) > _LAST_DISPUTED:
                 continue
             self._told[relation.name][entity - self.first[relation.source]] = False

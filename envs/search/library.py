@@ -18,7 +18,7 @@ from turnwise.envs.search.embed import Embedder, VectorIndex, embedder_named
 from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import WorldGraph, WorldSpec
 from turnwise.envs.search.index import Hit, Index, build_index, words_of
-from turnwise.envs.search.schema import KINDS
+from turnwise.envs.search.schema import schema
 from turnwise.errors import EnvError
 from turnwise.tasks.core import digest
 from turnwise.tools.core import ToolError
@@ -208,7 +208,6 @@ def _index_file(folder: Path, file: Path) -> None:
     np.save(folder / "offsets.npy", line_offsets(file))
 
 
-_CALLED = {called: kind.name for kind in KINDS for called in (kind.one, kind.many)}
 _SPACES = re.compile(r"\s+")
 
 
@@ -218,9 +217,10 @@ def _kind_named(kind: str, kinds: Sequence[str]) -> int:
     Raises:
         ToolError: there is none; the text lists those that there are.
     """
+    called = {name: one.name for one in schema().kinds for name in (one.one, one.many)}
     folded = [name.casefold() for name in kinds]
     said = kind.strip().casefold()
-    for wanted in filter(None, (said, _CALLED.get(said), said.removesuffix("s"))):
+    for wanted in filter(None, (said, called.get(said), said.removesuffix("s"))):
         if wanted in folded:
             return [*kinds].index(kind) if kind in kinds else folded.index(wanted)
     raise ToolError(f"There is no kind {kind[:40]!r}. Kinds: {', '.join(filter(None, kinds))}.")

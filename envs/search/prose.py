@@ -2,79 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
+from turnwise.data_file import data_file
 from turnwise.envs.search.graph import SourceReport, WorldGraph
-from turnwise.envs.search.schema import BY_NAME, YEAR_OF, Relation
+from turnwise.envs.search.schema import Relation, schema
+from turnwise.envs.worlds.vocabulary import MONTHS
 
 _MOST_ROWS = 12
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
-_PAPERS = ("Courier", "Gazette", "Herald", "Chronicle", "Mercury", "Observer")
-_HISTORY = {
-    "person": (
-        "Letters from these years tell of long walks and of little sleep.",
-        "A bust of {other} stood on the writing desk.",
-        "The winter after brought an illness that lasted until spring.",
-        "A street in {place} bears the family's name, though nobody of it ever lived there.",
-        "Of the notebooks, eleven survive, most of them water-stained.",
-        "An acquaintance with {other} came to nothing.",
-        "Contemporaries praised a dry wit and a poor memory for names.",
-        "A planned journey to {place} was put off three times and then forgotten.",
-        "What was said of a quarrel with {other} rests on a single postcard.",
-        "The house was let to a piano tuner in later years.",
-    ),
-    "city": (
-        "The old harbour silted up within two generations.",
-        "Markets are held on the second Tuesday of the month.",
-        "A fire destroyed the rope works and eleven houses beside them.",
-        "The clock of the town hall was a gift of {other}, who never saw it go.",
-        "Trams ran to the quarry until the bridge was closed.",
-        "A plan for a canal to {place} was drawn twice and dug once, for forty paces.",
-        "Visitors remark on the tiled roofs and on the wind.",
-        "Its carnival is said to have been forbidden by {other}, without effect.",
-    ),
-    "company": (
-        "The first workshop stood behind a bakery.",
-        "A strike of five weeks ended with a shared breakfast.",
-        "The accounts of three years were lost in a flood.",
-        "An offer by {other} to buy the whole was refused by one vote.",
-        "A branch in {place} was opened and closed in one summer.",
-        "Its sign, a brass heron, was stolen twice.",
-        "Samples were shown at fairs and mostly brought home again.",
-    ),
-}
-_ANY = (
-    "Little is known of the years between.",
-    "The archive in {place} holds a few papers on it.",
-    "A lecture by {other} on the matter was poorly attended.",
-    "Opinions on this are divided to the present day.",
-    "The story that {other} had a hand in it has no foundation.",
-    "A commemorative plate was sold out within a week.",
-)
-_NOTICES = (
-    "The fair at {place} is put off on account of the weather.",
-    "{other} is thanked for a gift of books.",
-    "A grey mare has strayed; the finder is asked to come forward.",
-    "The bridge towards {place} stays closed to carts.",
-    "A reading by {other} was well received.",
-    "The price of coal has risen again.",
-    "Of the flood at {place} no new reports have come.",
-)
+
+
+class ProseTables(NamedTuple):
+    """Sentences that answer nothing (prose.yaml)."""
+
+    history: Mapping[str, tuple[str, ...]]  # kind → of it
+    any: tuple[str, ...]
+    notices: tuple[str, ...]
+    papers: tuple[str, ...]
+
+
+@functools.cache
+def _prose() -> ProseTables:
+    return data_file("turnwise.envs.search", "prose", ProseTables)
 
 
 def history(graph: WorldGraph, kind: str, dice: Random) -> list[str]:
     """Eight to fourteen sentences that answer nothing, with names that have nothing to do with it."""
-    lines = [*_HISTORY.get(kind, ()), *_ANY]
+    lines = [*_prose().history.get(kind, ()), *_prose().any]
     return [_filled(graph, line, dice) for line in dice.sample(lines, min(len(lines), dice.randint(8, 14)))]
 
 
 def notices(graph: WorldGraph, dice: Random) -> list[str]:
     """What else a source has on its page."""
-    return [_filled(graph, line, dice) for line in dice.sample(_NOTICES, dice.randint(2, 5))]
+    return [_filled(graph, line, dice) for line in dice.sample(_prose().notices, dice.randint(2, 5))]
 
 
 def interspersed(facts: Sequence[str], lines: Sequence[str], dice: Random) -> Iterator[str]:
@@ -99,8 +62,8 @@ def source_title(graph: WorldGraph, report: SourceReport, number: int) -> str:
         case "register":
             return f"Register of {place}, {report.year}, folio {number + 1}"
         case "newspaper":
-            day = f"{dice.randint(1, 28)} {dice.choice(_MONTHS)} {report.year}"
-            return f"The {place} {dice.choice(_PAPERS)}, {day}"
+            day = f"{dice.randint(1, 28)} {dice.choice(MONTHS)} {report.year}"
+            return f"The {place} {dice.choice(_prose().papers)}, {day}"
         case _:
             who = graph.name(graph.first["person"] + dice.randrange(graph.count["person"]))
             return f"Memoirs of {who}, {report.year}, chapter {number + 1}"
@@ -111,17 +74,28 @@ def table_of(graph: WorldGraph, entity: int) -> list[str]:
     match graph.kind(entity):
         case "region":
             columns: list[tuple[str, Relation | None]] = [
-                ("City", None), ("Founded", BY_NAME["city_founded"]), ("People", BY_NAME["population"])
+                ("City", None), ("Founded", schema().by_name["city_founded"]), ("People", schema().by_name["population"])
             ]  # fmt: skip
-            return _table(graph, "Cities", columns, graph.sources(BY_NAME["region"], entity))
+            return _table(graph, "Cities", columns, graph.sources(schema().by_name["region"], entity))
         case "school":
-            columns = [("Student", None), ("Born", YEAR_OF["person"]), ("Teacher", BY_NAME["mentor"])]
+            columns = [
+                ("Student", None),
+                ("Born", schema().year_of["person"]),
+                ("Teacher", schema().by_name["mentor"]),
+            ]
             return _table(
-                graph, "Some who were educated here", columns, graph.sources(BY_NAME["school"], entity)
+                graph,
+                "Some who were educated here",
+                columns,
+                graph.sources(schema().by_name["school"], entity),
             )
         case "company":
-            columns = [("Book", None), ("Year", YEAR_OF["book"]), ("Author", BY_NAME["author"])]
-            return _table(graph, "Books", columns, graph.sources(BY_NAME["publisher"], entity))
+            columns = [
+                ("Book", None),
+                ("Year", schema().year_of["book"]),
+                ("Author", schema().by_name["author"]),
+            ]
+            return _table(graph, "Books", columns, graph.sources(schema().by_name["publisher"], entity))
         case _:
             return []
 

@@ -6,59 +6,51 @@ was met in training.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Literal
+
+from turnwise.data_file import data_file
 
 Part = Literal["train", "dev", "test"]
 """Whose names a world takes."""
 
-_STEM_TEXT = (
-    "Ash Alder Barn Bell Birch Black Bram Brook Burn Calder Carl Castle Cliff Clover Cold Corn Crane "
-    "Cross Dal Deer Dove Drum Dun Eagle East Eden Elder Elm Ever Fair Falk Fern Field Finch Flint Fox "
-    "Frost Gar Glen Gold Gorse Grange Green Grim Hail Hare Hart Haven Hawk Hazel Heath Heron Hill Holl "
-    "Holm Hope Horn Iron Ivy Jul Kel Kings Kirk Lam Lark Laurel Leaf Lind Lock Lund Mal Maple Marl Marsh "
-    "May Mel Mill Moor Moss Nether New Nord Nor Oak Orch Otter Over Park Penn Pine Plum Queens Quarr "
-    "Raven Red Reed Ridge Rook Rose Rowan Rush Salt Sand Sel Shel Silver Snow Stan Stark Still Stone "
-    "Storm Sud Summer Swan Tam Thorn Tide Timber Trent Upp Val Wal Ward Water Wel West Wheat White Wil "
-    "Wind Winter Wolf Wood Wren Yar Yew"
-)
-_END_TEXT = (
-    "ford mere wick holm bury by combe dale den don field gate ham hurst ley low mouth ness over port "
-    "quay ridge sea side stead stoke stow thorpe ton vale well wich wood worth yard bridge brook burn "
-    "church cliff cross fell garth hall haven head heath hill hope keld kirk land lea marsh mill minster "
-    "moor mount pool shaw shore strand toft tor view water way wold march bank croft"
-)
-_STEMS, _ENDS = _STEM_TEXT.split(), _END_TEXT.split()
-_MIDDLES = ("", "er", "en", "ing", "el", "ar", "ern", "ow", "is", "in", "et", "or")
-_BEFORE = (
-    "", "Port ", "New ", "Upper ", "Lower ", "Saint ", "Old ", "Great ", "Little ", "North ", "South ", "East ", "West ",
-    "High ", "Long ", "Nether ", "Mount ", "Market ", "Abbots ", "Kings ",
-)  # fmt: skip
-_LEVELS = len(_MIDDLES) * len(_BEFORE)
-_HEAD_TEXT = (
-    "Al Bern Con Ed Er Ferd Ger Har Her Hel Il Jor Kar Leon Mar Nor Ol Ot Rob Rud Sig Theo Ul Wil Wal Ann "
-    "Cath Dor El Flor"
-)
-_TAIL_TEXT = (
-    "bert ard win mund rich fred a ina ette old mar us is an ald ric helm lind gard trud inda ora ella "
-    "ika ias or ine e o ian"
-)
-_FIRSTS = tuple(head + tail for head in _HEAD_TEXT.split() for tail in _TAIL_TEXT.split())
-_FAMILY_TEXT = (
-    "Abbot Adler Amber Archer Baker Barlow Becker Berg Black Brand Brook Carter Chandler Cole Cooper "
-    "Crane Dahl Draper Drew Eck Ellis Falk Fisher Fletcher Fuller Gard Grant Gray Green Hardy Harper Hart "
-    "Hayes Heller Hoff Holt Hunter Jensen Keller Kemp Kirch Lamb Lang Lind Lock Mason Mercer Meyer Miller "
-    "Nash Noble Norden Page Palmer Porter Quill Read Reeve Richter Ritter Roth Sander Sawyer Shaw Sommer "
-    "Steiner Stern Stone Tanner Thorn Turner Vogel Wagner Walker Weaver Weber West Winter Wolff Young "
-    "Zeller"
-)
-_FAMILY_ENDS = (
-    "", "son", "s", "well", "man", "by", "ley", "ton", "ham", "feld", "berg", "stein", "dahl", "gren", "quist", "worth",
-    "wood", "field", "brook", "ridge",
-)  # fmt: skip
-_LASTS = tuple(family + end for family in _FAMILY_TEXT.split() for end in _FAMILY_ENDS)
 _PARTS: dict[str, range] = {"train": range(8), "dev": range(8, 9), "test": range(9, 10)}
+
+
+@dataclass(frozen=True)
+class NamePieces:
+    """What names are put together from (vocabulary.yaml)."""
+
+    stems: tuple[str, ...]
+    ends: tuple[str, ...]
+    middles: tuple[str, ...]
+    before: tuple[str, ...]
+    heads: tuple[str, ...]
+    tails: tuple[str, ...]
+    families: tuple[str, ...]
+    family_ends: tuple[str, ...]
+    professions: tuple[str, ...]
+    adjectives: tuple[str, ...]
+    nouns: tuple[str, ...]
+    suffixes: Mapping[str, tuple[str, ...]]
+
+    @functools.cached_property
+    def firsts(self) -> tuple[str, ...]:
+        return tuple(head + tail for head in self.heads for tail in self.tails)
+
+    @functools.cached_property
+    def lasts(self) -> tuple[str, ...]:
+        return tuple(family + end for family in self.families for end in self.family_ends)
+
+
+@functools.cache
+def name_pieces() -> NamePieces:
+    """Return what names are put together from."""
+    return data_file("turnwise.envs.search", "vocabulary", NamePieces)
 
 
 def _dealt(count: int, part: Part) -> list[int]:
@@ -66,34 +58,17 @@ def _dealt(count: int, part: Part) -> list[int]:
     return [number for number in range(count) if number * 7919 % 9973 % 10 in _PARTS[part]]
 
 
-PROFESSIONS = (
-    "painter", "chemist", "engraver", "astronomer", "lawyer", "botanist", "architect", "composer", "surgeon",
-    "cartographer", "poet", "glassmaker", "historian", "navigator", "sculptor", "printer",
-)  # fmt: skip
-_ADJECTIVES = (
-    "Silent", "Amber", "Hollow", "Distant", "Broken", "Gilded", "Northern", "Restless", "Patient", "Salted",
-    "Crooked", "Pale", "Burning", "Drowned", "Second", "Narrow", "Velvet", "Frozen", "Wandering", "Last",
-)  # fmt: skip
-_NOUNS = (
-    "Heron", "Orchard", "Lantern", "Harbour", "Winter", "Ledger", "Garden", "Bridge", "Mirror", "Tide",
-    "Cellar", "Choir", "Ferry", "Meadow", "Tower", "Compass", "Quarry", "Letter", "Viaduct", "Almanac",
-)  # fmt: skip
-_SUFFIXES = {
-    "company": ("Works", "Lines", "Mills", "Foundry", "Press", "Trading House"),
-    "school": ("Academy", "Institute", "College", "Conservatory"),
-    "event": ("Regatta", "Games", "Fair", "Rally", "Song Contest"),
-}
-
-
 class WorldNames:
     """The names of a world. Two worlds of different seeds name the same number differently."""
 
     def __init__(self, rng: Random, people: int, part: Part = "train") -> None:
-        self._pairs = _dealt(len(_STEMS) * len(_ENDS), part)
-        self._given, self._family = list(_FIRSTS), [_LASTS[n] for n in _dealt(len(_LASTS), part)]
+        self._pieces = pieces = name_pieces()
+        self._pairs = _dealt(len(pieces.stems) * len(pieces.ends), part)
+        self._given = list(pieces.firsts)
+        self._family = [pieces.lasts[n] for n in _dealt(len(pieces.lasts), part)]
         for names in (self._pairs, self._given, self._family):
             rng.shuffle(names)
-        self._firsts = min(len(_FIRSTS), max(4, math.isqrt(2 * people) + 1))
+        self._firsts = min(len(pieces.firsts), max(4, math.isqrt(2 * people) + 1))
         self._people = self._firsts * (people // self._firsts + 1)
         self._step = _coprime(rng, self._people)
 
@@ -102,12 +77,12 @@ class WorldNames:
 
         Larger worlds have longer ones: Ashford, then Ashingford, then Port Ashford, then Ashford-on-Alder.
         """
-        level, at = divmod(number, len(self._pairs))
-        stem, end = divmod(self._pairs[at], len(_ENDS))
-        far, level = divmod(level, _LEVELS)
-        before, middle = divmod(level, len(_MIDDLES))
-        name = f"{_BEFORE[before]}{_STEMS[stem]}{_MIDDLES[middle]}{_ENDS[end]}"
-        return f"{name}-on-{_STEMS[(far - 1) % len(_STEMS)]}" if far else name
+        pieces, (level, at) = self._pieces, divmod(number, len(self._pairs))
+        stem, end = divmod(self._pairs[at], len(pieces.ends))
+        far, level = divmod(level, len(pieces.middles) * len(pieces.before))
+        before, middle = divmod(level, len(pieces.middles))
+        name = f"{pieces.before[before]}{pieces.stems[stem]}{pieces.middles[middle]}{pieces.ends[end]}"
+        return f"{name}-on-{pieces.stems[(far - 1) % len(pieces.stems)]}" if far else name
 
     def person(self, number: int) -> str:
         """A first and a last name; many people share one of the two."""
@@ -118,11 +93,11 @@ class WorldNames:
 
     def thing(self, kind: str, number: int, dice: int) -> str:
         """The name of what is no person."""
-        word = self.word(number)
+        word, pieces = self.word(number), self._pieces
         if kind in ("book", "film"):
-            adjective = _ADJECTIVES[dice % len(_ADJECTIVES)]
-            return f"The {adjective} {_NOUNS[dice // 32 % len(_NOUNS)]} of {word}"
-        suffixes = _SUFFIXES.get(kind)
+            adjective = pieces.adjectives[dice % len(pieces.adjectives)]
+            return f"The {adjective} {pieces.nouns[dice // 32 % len(pieces.nouns)]} of {word}"
+        suffixes = pieces.suffixes.get(kind)
         return f"{word} {suffixes[dice % len(suffixes)]}" if suffixes else word
 
 

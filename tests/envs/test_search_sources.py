@@ -131,9 +131,9 @@ def test_long_pages_have_tables_of_what_is_told(pages, passages):
 
 
 def _years(graph, entity):
-    from turnwise.envs.search.schema import OF_KIND, YEAR
+    from turnwise.envs.search.schema import YEAR, schema
 
-    return [r for r in OF_KIND[graph.kind(entity)] if r.target == YEAR and graph.told(entity, r)]
+    return [r for r in schema().of_kind[graph.kind(entity)] if r.target == YEAR and graph.told(entity, r)]
 
 
 # --- names ----------------------------------------------------------------------------------------

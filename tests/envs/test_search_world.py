@@ -10,7 +10,7 @@ import pytest
 from turnwise.envs.search.clues import _range
 from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import NOW, WorldGraph, WorldSpec
-from turnwise.envs.search.schema import BY_NAME, NUMBER, OF_KIND, RELATIONS, YEAR
+from turnwise.envs.search.schema import NUMBER, YEAR, schema
 from turnwise.envs.search.village import TO_PEOPLE, VillageSpec, village
 from turnwise.envs.search.vocabulary import WorldNames
 from turnwise.tasks.core import Split, derive_rng
@@ -48,9 +48,9 @@ def test_words_are_distinct_and_aliases_belong_to_one():
 
 def test_a_noun_of_a_relation_points_to_nothing_else():
     """It stands in "the … of X" and after "its": "its book behind it" is no English."""
-    nouns = [noun for one in RELATIONS for split in Split for noun in one.nouns.of(split)]
+    nouns = [noun for one in schema().relations for split in Split for noun in one.nouns.of(split)]
     assert not [noun for noun in nouns if {"it", "country", "money"} & {*noun.split()}]
-    says = [said for one in RELATIONS for split in Split for said in one.says.of(split)]
+    says = [said for one in schema().relations for split in Split for said in one.says.of(split)]
     assert not [said for said in says if "first {s}" in said]  # "the first this contest"
 
 
@@ -58,7 +58,7 @@ def test_a_noun_of_a_relation_points_to_nothing_else():
 def test_a_clue_about_a_round_number_of_people_fits_the_city(people):
     graph = WorldGraph(SPEC)
     graph.column["population"][0] = people
-    city, relation = graph.first["city"], BY_NAME["population"]
+    city, relation = graph.first["city"], schema().by_name["population"]
     for seed in range(8):
         clue = _range(graph, derive_rng("round", seed), city, relation, "it", lambda of: of, (city,))
         assert clue.fits[0], clue.text
@@ -77,9 +77,9 @@ def test_the_graph_is_consistent(pages):
     graph = pages.graph
 
     def born(person):
-        return graph.target(person, next(r for r in RELATIONS if r.name == "born"))
+        return graph.target(person, next(r for r in schema().relations if r.name == "born"))
 
-    by_name = {r.name: r for r in RELATIONS}
+    by_name = {r.name: r for r in schema().relations}
     for person in range(1, graph.count["person"]):
         assert born(graph.target(person, by_name["mentor"])) <= born(person)
     for founder, founded in (
@@ -102,7 +102,7 @@ def test_pages_tell_what_is_told_and_nothing_else(pages, passages):
     graph = pages.graph
     for entity in range(0, graph.size, 3):
         text = passages[pages.position(entity)].text
-        for relation in OF_KIND[graph.kind(entity)]:
+        for relation in schema().of_kind[graph.kind(entity)]:
             value = graph.target(entity, relation)
             if relation.target in (YEAR, NUMBER):
                 said = str(value) in text
@@ -119,7 +119,7 @@ def test_old_editions_contradict_the_present_page(pages, passages):
     for number in range(graph.editions):
         edition = graph.edition(number)
         old = passages[pages.edition_position(number)]
-        relation = next(r for r in OF_KIND[graph.kind(edition.entity)] if r.office)
+        relation = next(r for r in schema().of_kind[graph.kind(edition.entity)] if r.office)
         then = next(
             t for t in graph.office_terms(edition.entity, relation) if t.start <= edition.year < t.end
         )

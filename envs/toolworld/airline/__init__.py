@@ -1,7 +1,7 @@
 """An airline's service desk: reservations, flights, bags, compensation.
 
 state      tables and worlds            actions   what the agent can call
-operations what can be changed, when     policy    what the agent reads
+operations what can be changed, when     policy.md what the agent reads
 tasks      requests and refusals         questions what is only asked
 conditions wishes that depend on what is found out
 several    of several trips, or two things in one wish; bookings

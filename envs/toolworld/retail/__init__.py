@@ -1,7 +1,7 @@
 """An online shop's service desk: orders, variants, payments.
 
 state      tables and worlds            actions   what the agent can call
-operations what can be changed, when     policy    what the agent reads
+operations what can be changed, when     policy.md what the agent reads
 tasks      requests and refusals         questions what is only asked
 conditions wishes that depend on what is found out
 several    of several orders, or two things in one wish

@@ -1,7 +1,7 @@
 """A mobile operator's support, with dual control: the account is the agent's to change, the phone is the customer's.
 
 state       tables, worlds, when a phone works     actions     what the agent can call
-device      what the customer can do               policy      what the agent reads
+device      what the customer can do               policy.md   what the agent reads
 operations  what can be changed, and when          conditions  what hangs on something, questions, pairs
 troubles    what can be broken                     parts       what stories are put together from
 language    how people speak of all this           hearing     whose name is whose, and on or off
