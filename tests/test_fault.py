@@ -4,7 +4,11 @@ import time
 
 import pytest
 
-from turnwise.fault import MOST_READ, FaultCause, Party, of_answer, of_exit, of_rpc
+from turnwise.agents.core import Outcome
+from turnwise.agents.execution.calls import outcome_of
+from turnwise.agents.policies.served.answers import ServerRefusal
+from turnwise.errors import DeadlineError, EngineError, InfraError, VerifierError
+from turnwise.fault import MOST_READ, Blame, FaultCause, Party, of_answer, of_exit, of_raised, of_rpc
 
 FULL = {
     "OpenAI, by its code alone": (400, {"error": {"message": "Too much.", "code": "context_length_exceeded"}}),
@@ -102,3 +106,31 @@ def test_errors_of_any_length_and_depth_are_read_in_time():
     assert of_answer(400, deep).cause is FaultCause.REQUEST_REFUSED
     assert time.process_time() - started < 2
     assert MOST_READ < 10**6
+
+
+@pytest.mark.parametrize(
+    ("error", "policy", "cause", "outcome"),
+    [
+        (KeyError("shelf"), False, FaultCause.ENVIRONMENT_BROKE, Outcome.ENV_ERROR),
+        (TimeoutError(), False, FaultCause.ENVIRONMENT_BROKE, Outcome.ENV_ERROR),
+        (VerifierError("a", "b"), False, FaultCause.JUDGEMENT_FAILED, Outcome.VERIFIER_ERROR),
+        (InfraError("a", "b"), False, FaultCause.WORLD_FAILED, Outcome.INFRA_ERROR),
+        (DeadlineError("a", "b"), False, FaultCause.TIMED_OUT, Outcome.INFRA_ERROR),
+        (KeyError("shelf"), True, FaultCause.POLICY_FAILED, Outcome.INFRA_ERROR),
+        (VerifierError("a", "b"), True, FaultCause.POLICY_FAILED, Outcome.INFRA_ERROR),
+        (TimeoutError(), True, FaultCause.TIMED_OUT, Outcome.INFRA_ERROR),
+    ],
+)
+def test_what_is_raised_is_blamed_on_its_party_and_what_counts_is_no_fault(error, policy, cause, outcome):
+    blame = of_raised(error, policy=policy)
+    assert (blame.cause, outcome_of(blame)) == (cause, outcome)
+    with pytest.raises(ValueError, match="counts"):
+        outcome_of(Blame(FaultCause.REFUSED))
+
+
+def test_a_server_s_answer_behind_a_policy_s_error_says_the_cause():
+    error = EngineError("no", "wait")
+    error.__cause__ = ServerRefusal(Blame(FaultCause.RATE_LIMITED))
+    assert of_raised(error, policy=True).cause is FaultCause.RATE_LIMITED
+    error.__cause__ = ServerRefusal(Blame(FaultCause.CONTEXT_FULL))
+    assert of_raised(error, policy=True).cause is FaultCause.POLICY_FAILED

@@ -15,7 +15,8 @@ from turnwise.blame import describe
 from turnwise.envs.baselines import Script, moment
 from turnwise.envs.core import AgentEnv
 from turnwise.envs.messages import Message, Messages
-from turnwise.errors import DeadlineError, InfraError, RunError, VerifierError
+from turnwise.errors import RunError
+from turnwise.fault import Blame, FaultCause, Party, of_raised
 from turnwise.secrets import redact
 from turnwise.watchdog import Interrupt, limited_or_fatal
 
@@ -61,17 +62,28 @@ def _fault(outcome: Outcome, message: str, late: bool, suspect: bool, innocent: 
     return Fault(outcome, message, late=late, suspect=suspect, innocent=innocent)
 
 
+def outcome_of(blame: Blame) -> Outcome:
+    """What an episode comes to that ends by this.
+
+    Raises:
+        ValueError: it counts: the agent is to blame, or nobody.
+    """
+    match blame.party:
+        case Party.INFRASTRUCTURE:
+            return Outcome.INFRA_ERROR
+        case Party.ENVIRONMENT:
+            judged = blame.cause is not FaultCause.JUDGEMENT_FAILED
+            return Outcome.ENV_ERROR if judged else Outcome.VERIFIER_ERROR
+        case _:
+            raise ValueError(f"{blame} counts.")
+
+
 def fault_of(error: BaseException, cls: type[AgentEnv[Any]]) -> Fault:
     """The fault that an error of an environment stands for."""
-    match error:
-        case Fault():
-            return error
-        case VerifierError():
-            return Fault(Outcome.VERIFIER_ERROR, describe(error, cls))
-        case InfraError():
-            return Fault(Outcome.INFRA_ERROR, describe(error, cls), late=isinstance(error, DeadlineError))
-        case _:
-            return Fault(Outcome.ENV_ERROR, describe(error, cls))
+    if isinstance(error, Fault):
+        return error
+    blame = of_raised(error, policy=False)
+    return Fault(outcome_of(blame), describe(error, cls), late=blame.cause is FaultCause.TIMED_OUT)
 
 
 class Elsewhere(AgentEnv[Any]):
@@ -166,9 +178,11 @@ async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
             return await policy.act(history)
         async with reply_within(seconds):
             return await policy.act(history)
-    except TimeoutError:
-        raise Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s", late=True) from None
     except (Fault, RunError):
         raise
     except Exception as error:
-        raise Fault(Outcome.INFRA_ERROR, describe(error)) from error
+        blame = of_raised(error, policy=True)
+        if isinstance(error, TimeoutError):
+            late = f"the policy took more than {seconds:g} s"
+            raise Fault(outcome_of(blame), late, late=True) from None
+        raise Fault(outcome_of(blame), describe(error)) from error

@@ -21,8 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import pydantic
 
-from turnwise.agents.core import Outcome
-from turnwise.agents.execution.calls import Fault
+from turnwise.agents.execution.calls import Fault, outcome_of
 from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
 from turnwise.agents.gateway.program_episode import ProgramEpisode
 from turnwise.agents.gateway.sandboxed import ProgramSandbox, SessionDoor, run_contained
@@ -232,7 +231,7 @@ async def conclude(program: AgentProgram, play: ProgramEpisode, done: Exited) ->
     play.history.metrics["exit_code"] = done.code
     blame = of_exit(done.code, acted=play.acts > 0, replies=session.counts.replies)
     if blame is not None and blame.party is Party.INFRASTRUCTURE:
-        raise Fault(Outcome.INFRA_ERROR, never_ran(done, session))
+        raise Fault(outcome_of(blame), never_ran(done, session))
     if blame is not None:
         _logger.warning(
             "an agent's program ended with exit code %d: %s", done.code, redact(done.stderr[-300:]).strip()

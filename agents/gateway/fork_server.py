@@ -277,9 +277,9 @@ def run_script(argv: "list[str]", env: "dict[str, str]", code: "types.CodeType |
         traceback.print_exc()
         status = 1
     with contextlib.suppress(Exception):
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
+        # It tells the workers of thread pools to end, and waits for all threads: whoever only waits, waits for ever.
+        threading._shutdown()
+    with contextlib.suppress(Exception):
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
-from turnwise.agents.execution.calls import Fault
+from turnwise.agents.execution.calls import Fault, outcome_of
 from turnwise.agents.gateway.agent_program import (
     AgentProgram,
     conclude,
@@ -35,6 +35,7 @@ from turnwise.agents.policies.served.written import conversation
 from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.errors import RunError, TurnwiseError
+from turnwise.fault import of_raised
 from turnwise.plain_yaml import read_yaml
 from turnwise.registry import component
 from turnwise.tools.owner import make_folder, remove_folder
@@ -193,7 +194,8 @@ class ProgramPolicy:
         except (Fault, RunError) as error:
             play.stop(EndReason.GAVE_UP, error)
         except Exception as error:  # noqa: BLE001 (whatever it is, the episode that waits must hear of it)
-            play.stop(EndReason.GAVE_UP, Fault(Outcome.INFRA_ERROR, describe(error)))
+            fault = Fault(outcome_of(of_raised(error, policy=True)), describe(error))
+            play.stop(EndReason.GAVE_UP, fault)
 
     def _note(self, play: ProgramEpisode, done: Exited) -> None:
         """Remember whether programs do anything at all.

@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from turnwise.errors import DeadlineError, InfraError, VerifierError
+
 MOST_READ = 20_000
 """Characters of an error that are looked at."""
 _DEEPEST = 8
@@ -53,6 +55,10 @@ class FaultCause(enum.StrEnum):
     PROGRAM_FAILED = "program_failed"
     PROGRAM_NEVER_RAN = "program_never_ran"
     CALL_FAILED = "call_failed"
+    ENVIRONMENT_BROKE = "environment_broke"
+    JUDGEMENT_FAILED = "judgement_failed"
+    WORLD_FAILED = "world_failed"
+    POLICY_FAILED = "policy_failed"
 
     @property
     def party(self) -> Party:
@@ -68,6 +74,8 @@ _PARTIES = {
     FaultCause.CONTEXT_FULL: Party.AGENT,
     FaultCause.PROGRAM_FAILED: Party.AGENT,
     FaultCause.CALL_FAILED: Party.AGENT,
+    FaultCause.ENVIRONMENT_BROKE: Party.ENVIRONMENT,
+    FaultCause.JUDGEMENT_FAILED: Party.ENVIRONMENT,
     FaultCause.CUT_BY_LIMIT: Party.NEITHER,
     FaultCause.THOUGHTS_ATE_BUDGET: Party.NEITHER,
     FaultCause.REFUSED: Party.NEITHER,
@@ -238,6 +246,34 @@ def of_exit(code: int, *, acted: bool, replies: int, said: str = "") -> Blame | 
     return Blame(
         FaultCause.PROGRAM_FAILED if played else FaultCause.PROGRAM_NEVER_RAN, said or f"exit code {code}"
     )
+
+
+def of_raised(error: BaseException, *, policy: bool) -> Blame:
+    """The blame for an exception: of a policy and its engine, or of an environment.
+
+    An environment says itself where what it runs on failed (``InfraError``) or where it could not judge (``VerifierError``); all
+    else that it raises is its author's. Whatever a policy raises left no reply, so that nothing of it can be scored; where a
+    server's answer was behind it, that says the cause.
+
+    >>> of_raised(KeyError("shelf"), policy=False).party, of_raised(KeyError("shelf"), policy=True).party
+    (<Party.ENVIRONMENT: 'environment'>, <Party.INFRASTRUCTURE: 'infrastructure'>)
+    """
+    said = _first_words(f"{error}")
+    match error:
+        case DeadlineError():
+            return Blame(FaultCause.TIMED_OUT, said)
+        case TimeoutError() if policy:
+            return Blame(FaultCause.TIMED_OUT, said)
+        case _ if policy:
+            blame = getattr(error.__cause__, "blame", None)
+            known = isinstance(blame, Blame) and blame.party is Party.INFRASTRUCTURE
+            return Blame(blame.cause if known else FaultCause.POLICY_FAILED, said)
+        case VerifierError():
+            return Blame(FaultCause.JUDGEMENT_FAILED, said)
+        case InfraError():
+            return Blame(FaultCause.WORLD_FAILED, said)
+        case _:
+            return Blame(FaultCause.ENVIRONMENT_BROKE, said)
 
 
 def of_rpc(said: str, *, silent: bool = False, gone: bool = False) -> Blame:

@@ -244,6 +244,18 @@ threading.Thread(target=lambda: time.sleep(0.1) or print("and waited")).start()
     assert played(model, given)[0].error.endswith("was given no reply and did nothing (exit code 1): no")
 
 
+def test_a_preloaded_program_that_fails_with_a_pool_of_threads_at_rest_ends_at_once(model, tmp_path):
+    script = tmp_path / "agent.py"
+    script.write_text(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "pool = ThreadPoolExecutor()\npool.submit(print, 'worked').result()\nraise SystemExit('no reply came')\n"
+    )
+    given = program(command=(sys.executable, str(script)), preload=("json",), timeout=60)
+    (episode,) = played(model, given)
+    assert episode.outcome is Outcome.INFRA_ERROR
+    assert "(exit code 1): no reply came" in episode.error
+
+
 def test_the_fork_server_s_own_troubles_are_told_and_it_is_started_again(model, tmp_path):
     script = tmp_path / "agent.py"
     script.write_text("pass")
