@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from turnwise.envs.acting import calls_or_words
-from turnwise.envs.dialogue.vocabulary import AGREE, LEAVE, word_set
+from turnwise.envs.dialogue.vocabulary import AGREE, GREET, LEAVE, word_set
 from turnwise.envs.messages import Message
 from turnwise.envs.worlds.one_command import said_beside_thoughts
 from turnwise.envs.worlds.sessions import SpokenMessage
@@ -14,8 +14,13 @@ from turnwise.tools.core import Tool, ToolError, find_tool, tool
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _LEAVING = re.compile(
-    r"\b(?:(?<!i )see you\b(?! (?:are|re|want|need|have|do|like))|take care$|so long|until (?:next|later|tomorrow)|(?:nice|good|great) day$|good night|talk (?:soon|later))"
+    r"\b(?:(?:(?<!i )(?<!to )|(?:was|been) (?:\w+ ){1,2}to |hope to )see you\b(?! (?:are|re|want|need|have|do|like|often))|take care$|so long"
+    r"|until (?:next|later|tomorrow)|good night|talk (?:soon|later)"
+    r"|(?:have|enjoy|wish you|wishing you)(?: an?| your| the rest of your)?(?: very)?(?: nice| good| great| lovely| wonderful)? day$)"
+    r"|^(?:nice|good|great) day$"
 )
+_GREETING = GREET - word_set("morning evening")  # "see you in the morning"
+_FIRM = word_set("bye goodbye farewell")
 _STAYING = re.compile(
     r"\b(?:leave (?:it|that|this|the|out|me|us|you|my|your|aside|room)|(?:not|n t|don t|before (?:i|we|you)|rather than|never)(?: \w+){0,3} (?:leave|quit))\b"
 )
@@ -213,15 +218,19 @@ def _accepts(sentence: str) -> bool:
     return not any(rest) and has(_WORD.findall(sentence), AGREE)
 
 
-def leaves(words: Sequence[str]) -> bool:
-    """Whether the words take leave.
+def leaves(said: SpokenMessage) -> bool:
+    """Whether a message takes leave: in so many words, or by a wish for the way in one that neither greets nor asks.
 
-    >>> leaves(("see", "you", "tomorrow")), leaves(("i", "see", "your", "point"))
+    >>> leaves(SpokenMessage(("see", "you", "tomorrow"))), leaves(SpokenMessage(("i", "see", "your", "point")))
     (True, False)
-    >>> leaves(("take", "it", "or", "leave", "it"))
-    False
+    >>> leaves(SpokenMessage(("take", "it", "or", "leave", "it"))), leaves(SpokenMessage(("nice", "to", "see", "you")))
+    (False, False)
     """
-    text = _STAYING.sub(" ", " ".join(words))
+    text = _STAYING.sub(" ", " ".join(said.words))
+    if has(text.split(), _FIRM):
+        return True
+    if has(said.words, _GREETING) or any(map(is_question, sentences(spoken_text(said)))):
+        return False
     return has(text.split(), LEAVE) or _LEAVING.search(text) is not None
 
 

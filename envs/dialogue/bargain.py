@@ -169,7 +169,7 @@ class BargainPlay(Play[BargainState]):
                 raise ToolError("there is no offer yet that could be accepted .")
             return self._deal(position, standing)
         asks = any(map(is_question, sentences(spoken_text(said))))
-        if leaves(said.words) and not asks:
+        if leaves(said) and not asks:
             return PlayOutcome(position, "no deal .", EndReason.GAVE_UP, farewell="other leaves . no deal .")
         invites = _INVITED.search(spoken_text(said)) is not None
         if asks or invites or has(said.words, ASK) or (self.two_sided and said.words):

@@ -198,7 +198,7 @@ class PersuadePlay(Play[PersuadeState]):
         if has(words, ASK) or asks_of_worries(text):
             settles = not topics and asks_what_settles(text)
             return self._asked(position, self._meant(position) if settles else topics)
-        if leaves(words):
+        if leaves(said):
             return PlayOutcome(position, "goodbye .", EndReason.GAVE_UP)
         if has(words, GREET) or has(words, THANK):
             return self._say(position, "hello .")

@@ -140,7 +140,7 @@ class SocialPlay(Play[SocialState]):
         position = position._replace(proposal=None)  # what is not agreed to at once has lapsed
         if favours:
             return self._proposed(position, favours, said)
-        if leaves(words):
+        if leaves(said):
             return position._replace(left=position.left | {seat})
         if self._tells_secret(said, seat):
             return self._once(position, "secret", 0)

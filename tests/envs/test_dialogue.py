@@ -729,6 +729,40 @@ def test_the_script_can_judge_for_a_second_agent():
 
 # --- social ------------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello! Nice to see you. How are you today?",
+        "Good morning! I hope you're having a nice day.",
+        "Good to see you, neighbour!",
+        "See you often in the garden, hello!",
+        "Hi, have a nice day so far?",
+        "It is lovely to see you again.",
+        "Have you had a good day?",
+    ],
+)
+def test_a_greeting_or_a_question_takes_no_leave(text):
+    env, _ = start(SOCIAL)
+    assert say(env, text).info["end"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See you tomorrow!",
+        "It was nice to see you. Take care",
+        "See you in the evening, then.",
+        "I have to go. Have a nice day!",
+        "Nice to see you, but I must say goodbye.",
+        "Good day",
+        "Talk soon",
+    ],
+)
+def test_who_takes_leave_has_left(text):
+    assert say(start(SOCIAL)[0], text).info["end"] is not None
+
+
 MEETING = [
     "Good morning!",
     "What do you need?",
