@@ -13,7 +13,7 @@ from turnwise.envs.messages import Message
 from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.index import words_of
 from turnwise.envs.search.knobs import SearchLayout
-from turnwise.envs.search.render import asked_about, candidates, show_page, show_results
+from turnwise.envs.search.render import asked_about, candidates, sentences_of, show_page, show_results
 from turnwise.envs.search.state import SearchState, passage_at, shows_all
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
 from turnwise.tools.notations import arguments_of
@@ -34,7 +34,6 @@ _LINE = re.compile(r"(\d{1,11})\]\s*\S.*", re.DOTALL)
 """A line of results, or its beginning: the number of a passage and its title."""
 _ABOUT = re.compile(r"\s*\(\w+(?:, \d{1,4})?\)\Z")
 """What a line of results says of a passage after its title."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def search(query: str, page: int = 1) -> None:
@@ -264,8 +263,11 @@ def _find(state: SearchState, words: str) -> str:
     if state.opened < 0:
         raise ToolError("No passage is open: open one first.")
     wanted = set(words_of(words))
-    sentences = _SENTENCE.split(passage_at(state, state.opened).text)
-    found = [sentence for sentence in sentences if wanted & set(words_of(sentence))]
+    found = [
+        sentence
+        for sentence in sentences_of(passage_at(state, state.opened).text)
+        if wanted & set(words_of(sentence))
+    ]
     return "\n".join(found) or "No sentence of this passage contains these words."
 
 

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from turnwise.envs.search.corpus import Passage
+from turnwise.envs.search.index import words_of
 from turnwise.envs.search.knobs import SearchLayout
 from turnwise.envs.search.state import Quest, SearchState, passage_at
 
@@ -26,6 +27,7 @@ SYSTEM = {
     ),
 }
 _NAME = re.compile(r"(?:(?:The|the) )?[A-Z][\w-]+(?: (?:of )?[A-Z][\w-]+)*|\b\d[\d,]*\b")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NO_NAMES = frozenset(("Last", "Since", "From", "This", "The", "It"))
 _DOC_LIMIT = 2000  # characters of one passage in Search-R1's format
 
@@ -59,11 +61,12 @@ def show_results(state: SearchState, total: int | None = None) -> str:
     end = state.first + len(shown)
     more = f" (page={state.first // layout.per_page + 2} shows more)" if end < len(state.results) else ""
     lines = [f"Results {state.first + 1} to {end} of {count}{more}:"]
+    wanted = frozenset(words_of(state.query.partition(": ")[2]))
     for position in shown:
         passage = passage_at(state, position)
         about = ", ".join(filter(None, (passage.kind, str(passage.date or ""))))
         lines.append(
-            f"[{position}] {passage.title}{f' ({about})' if about else ''}: {_snippet(passage.text, layout)}"
+            f"[{position}] {passage.title}{f' ({about})' if about else ''}: {_snippet(passage.text, wanted, layout.snippet)}"
         )
     return "\n".join(lines)
 
@@ -114,10 +117,34 @@ def asked_about(question: str, compact: bool) -> list[str]:
     return [name for name in found if not name.isdecimal()] or [question]
 
 
-def _snippet(text: str, layout: SearchLayout) -> str:
-    if not layout.snippet or len(text) <= layout.snippet:
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a passage.
+
+    >>> sentences_of("Ebro is a city. It has a mill!")
+    ['Ebro is a city.', 'It has a mill!']
+    """
+    return _SENTENCE.split(text)
+
+
+def _snippet(text: str, wanted: frozenset[str], most: int) -> str:
+    """The beginning of a text or, where another sentence has more of the wanted words, that sentence.
+
+    >>> _snippet("Ebro is a city. It lies by a lake. Its mayor is Suki.", frozenset({"mayor", "ebro", "suki"}), 20)
+    '… Its mayor is Suki.'
+    >>> _snippet("Ebro is a city. It lies by a lake. Its mayor is Suki.", frozenset({"city"}), 20)
+    'Ebro is a city. It …'
+    """
+    if not most or len(text) <= most:
         return text
-    return f"{text[: layout.snippet].rsplit(' ', 1)[0]} …"
+    head = text[:most].rsplit(" ", 1)[0]
+    best = max(sentences_of(text), key=lambda sentence: len(wanted.intersection(words_of(sentence))))
+    if len(wanted.intersection(words_of(best))) <= len(wanted.intersection(words_of(head))):
+        return f"{head} …"
+    if len(best) <= most:
+        return f"… {best}"
+    at = min(best.lower().find(word) for word in wanted.intersection(words_of(best)))
+    start = max(0, min(at - most // 4, len(best) - most))
+    return f"… {best[start : start + most].partition(' ')[2].rpartition(' ')[0]} …"
 
 
 def _line(passage: Passage) -> str:

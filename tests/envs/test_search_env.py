@@ -21,6 +21,8 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
 from turnwise.envs.search.env import SearchEnv
 from turnwise.envs.search.forms import FORMS
+from turnwise.envs.search.index import words_of
+from turnwise.envs.search.render import sentences_of
 from turnwise.envs.search.state import quest_of
 from turnwise.envs.search.tasks import library_of
 from turnwise.errors import EnvError
@@ -250,6 +252,28 @@ def test_filters_by_kind_and_date(env):
     assert told == f"{sum(p.kind == 'book' and 1957 <= p.date <= 1958 for p in corpus)} passages."
     wrong = ToolCall("filter", {"words": "", "kind": "boook"}, "c")
     assert "Kinds: " in env.step(Message("assistant", "", (wrong,))).observation[0].content
+
+
+def test_a_result_shows_the_sentence_that_matches(env):
+    library, tried = library_of(env.task), 0
+    for passage in (library.corpus[i] for i in range(len(library))):
+        later = [one for one in sentences_of(passage.text[160:])[1:] if 30 < len(one) <= 160]
+        if not later:
+            continue
+        tried += 1
+        sentence = max(later, key=lambda one: len(set(words_of(one))))
+        call = ToolCall("filter", {"words": f"{passage.title} {sentence}"}, "c")
+        told = env.step(Message("assistant", "", (call,))).observation[0].content
+        assert f"({passage.kind}, {passage.date}): … {sentence}" in told.splitlines()[1], (sentence, told)
+        if tried == 10:
+            return
+    raise AssertionError(f"only {tried} pages are long enough")
+
+
+@pytest.mark.parametrize("suite", ["search/easy", "search/standard", "search/hard"])
+def test_turns_suffice_for_five_pages_of_results_and_an_opened_page_for_each_fact(suite):
+    knobs = get_suite(suite).knobs
+    assert knobs["turn_limit"] >= 6 * max(knobs["hops"])
 
 
 def test_results_have_pages(env):
