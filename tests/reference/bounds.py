@@ -45,6 +45,16 @@ def ranked_law(name: str, part: Part, formula: Part) -> None:
         assert part(batch, torch.zeros(3, 1), keep="power", power=400.0).tolist() == [0.0, 0.0, 3.0]
 
 
+def band_law(name: str, part: Part, formula: Part) -> None:
+    """Also the widest band, within which everything is."""
+    LAWS["filter"](name, part, formula)
+    batch, given = turn_batch([[1.0], [0.0]]), torch.zeros(2, 1)
+    for low, high in ((-0.1, 0.8), (0.2, 1.1), (0.6, 0.5)):
+        refuses(lambda low=low, high=high: part(batch, given, low=low, high=high))
+    assert part(batch, given, low=0.0, high=1.0).tolist() == [1.0, 1.0]
+    assert part(batch, given, low=0.5, high=0.5).tolist() == [1.0, 1.0]
+
+
 def nft_law(name: str, part: Part, formula: Part) -> None:
     """Also where a token has become far likelier: up to e^10 times, by hand, for the one success of a group of four."""
     LAWS["loss"](name, part, formula)
@@ -61,6 +71,7 @@ _LAWS: dict[tuple[str, str], Law] = {
         [{"clip": 0.0}, {"clip": -0.5}, {"clip": 1.0}, {"clip": 1.5}, {"mix": -0.5}, {"mix": 1.5}],
     ),
     ("filter", "ranked"): ranked_law,
+    ("filter", "band"): band_law,
     ("loss", "nft"): nft_law,
 }
 for _part, _law in _LAWS.items():

@@ -55,6 +55,18 @@ def clip(now: Token, then: Token, low: float = 0.2, high: float = 0.2, dual: flo
     return min(loss, -dual * A) if A < 0 and dual is not None else loss
 
 
+@reference("loss", "told_clip", low=[0.05, 0.5], high=[0.28, 0.05])
+def told_clip(now: Token, then: Token, low: float = 0.2, high: float = 0.2) -> float:
+    ratio, A = exp(now.logp - now.behaviour), now.advantage
+    return -min(ratio * A, min(max(ratio, 1 - low), 1 + high) * A)
+
+
+def held_back(batch: Batch, low: float = 0.2, high: float = 0.2) -> dict[str, float]:
+    every = [(exp(t.logp - t.behaviour), t.advantage) for t in batch.tokens.values()]
+    held = [(A > 0 and ratio > 1 + high) or (A < 0 and ratio < 1 - low) for ratio, A in every]
+    return {"clip_told": mean([float(x) for x in held])}
+
+
 @reference("loss", "nll")
 def nll(now: Token, then: Token) -> float:
     return -now.advantage * now.logp
@@ -175,6 +187,7 @@ def step(batch: Batch, **options: Any) -> dict[str, float]:
 
 
 METRICS: dict[str, Callable[..., dict[str, float]]] = {
+    "told_clip": held_back,
     "clip": clip_metrics,
     "kl_cov": held,
     "disco": step,
@@ -375,14 +388,16 @@ def near_miss(
 
 
 @reference(
-    "reward", "from_signal", signal=["standing"], weight=[2.0], component=["extra"], form=["gain", "last"]
-)
+    "reward", "from_signal", signal=["standing"], weight=[2.0], component=["extra"], form=["gain", "last", "mean"],
+    solved=[True], also=[{"form": "mean", "solved": True, "weight": 2.0}],
+)  # fmt: skip
 def from_signal(
     group: list[Played],
     signal: str = "principle",
     weight: float = 1.0,
     component: str = "",
     form: str = "each",
+    solved: bool = False,
 ) -> list[list[float]]:
     found: list[list[float]] = []
     for e in group:
@@ -393,6 +408,10 @@ def from_signal(
             q = [b - a for a, b in zip([0.0, *q], q, strict=False)]
         elif form == "last":
             q = [x * (k == len(q) - 1) for k, x in enumerate(q)]
+        elif form == "mean":
+            q = [sum(q) / len(q) * (k == len(q) - 1) for k in range(len(q))]
+        if solved and not e.solved:
+            q = [0.0 for _ in q]
         found.append([a + weight * b for a, b in zip(e.total(), q, strict=True)])
     return found
 

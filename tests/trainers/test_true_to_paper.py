@@ -9,9 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from turnwise.envs.core import EndReason
+from turnwise.errors import RecipeError
 from turnwise.registry import get_component
 from turnwise.trainers.kit.reward_edits import with_signals
-from turnwise.trainers.kit.toy_batches import episode, turn_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Refill
 from turnwise.trainers.run.collect import _is_informative
@@ -84,3 +85,34 @@ def test_an_update_refills_until_enough_groups_lie_in_the_band(solved: int, coun
     assert _is_informative(Refill(), parts, group) is (0 < solved < 8)
     batch = turn_batch([[float(i < solved)] for i in range(8)])
     assert set(parts.filter(batch, parts.credit(batch)).tolist()) == {float(counts)}
+
+
+def test_a_guides_tokens_have_ppos_clip_on_the_whole_ratio_and_no_second_correction() -> None:
+    """Row 134: log π −2 without the hint, −1.2 with it; A = −1.5 gives −1.2 without slope, where correction and clip gave −0.674."""
+    told = {"name": "hint", "loss": ["told_clip"], "correction": "none"}
+    parts = build_parts(check_recipe({**SHOP, "guide": [told]}))
+    (term,) = parts.objective.by_source["guide/hint"].terms
+    batch = token_batch([[-2, -2]], [[1.5, -1.5]], old_logp=[[-2, -2]], behaviour_logp=[[-1.2, -1.2]])
+    loss: Any = term.loss(batch).loss_RT
+    assert torch.allclose(loss, torch.tensor([[-0.6740, 1.2]], dtype=loss.dtype), atol=1e-4)
+    (slope,) = torch.autograd.grad(loss.sum(), [batch.logp_RT])
+    assert slope[0, 1] == 0
+    for recipe in ({"guide": [{**told, "correction": "tis"}]}, {"loss": ["told_clip"]}):
+        with pytest.raises(RecipeError, match=r"a second time(.|\n)*correction: none"):
+            check_recipe({**SHOP, **recipe})
+
+
+def test_a_judges_scores_are_paid_where_the_task_was_solved_alone() -> None:
+    """Row 106: outcome and score (1, .8), (0, .9), (1, .3) with 1 for the form: 2.8, 1, 2.3."""
+    paid = {"name": "from_signal", "form": "mean", "solved": True}
+    reward = build_parts(check_recipe({**SHOP, "judge": "principles", "reward": paid})).reward
+    group = [
+        with_signals(
+            episode(
+                [0, won], parts={"format": [0.5, 0.5]}, end=EndReason.SOLVED if won else EndReason.FAILED
+            ),
+            [{"principle": score - 0.1}, {"principle": score + 0.1}],
+        )
+        for won, score in ((1, 0.8), (0, 0.9), (1, 0.3))
+    ]
+    assert [round(e.trajectory.total_reward, 6) for e in reward(group)] == [2.8, 1.0, 2.3]

@@ -53,7 +53,7 @@ def pure(
     mask_BK = batch.mask_BK
     score_BK = measured(batch, signal) if signal else batch.reward_BK
     weight_BK = (-score_BK / temperature).masked_fill(~mask_BK, -torch.inf).softmax(-1)
-    least_BK = weight_BK.nan_to_num() * score_BK * mask_BK  # no turns: softmax of nothing
+    least_BK = weight_BK.nan_to_num() * score_BK  # no turns: softmax of nothing
     if baseline == "turn":
         pace_B = peers_mean(least_BK.sum(-1) / batch.length_B.clamp(min=1), batch.group_B)
         baseline_BK = over_turns(pace_B, batch)

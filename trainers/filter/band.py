@@ -34,6 +34,8 @@ def band(
     >>> batch = turn_batch([[float(i < n)] for n in solved for i in range(8)], [g for g in range(4) for _ in range(8)])
     >>> band(batch, batch.reward_BK)[::8].tolist()
     [0.0, 1.0, 0.0, 1.0]
+    >>> band(batch, batch.reward_BK, low=0.125, high=0.5)[::8].tolist()  # both ends are within
+    [1.0, 1.0, 0.0, 1.0]
 
     Raises:
         RecipeError: the band is none.
@@ -44,4 +46,4 @@ def band(
         )
     solved_B = (batch.return_B >= success - 1e-6).to(batch.return_B.dtype)
     share_B = group_mean(solved_B, batch.group_B)
-    return ((share_B >= low - 1e-9) & (share_B <= high + 1e-9)).to(torch.float32)
+    return ((share_B >= low) & (share_B <= high)).to(torch.float32)

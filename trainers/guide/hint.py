@@ -21,7 +21,8 @@ async def hint(
     Tokens were sampled under the prompt with the hint and are scored under the one without, so that the correction's
     weights are π_old(without)/π_behaviour(with). Guide (Nath et al. 2025) has this ratio too, but PPO's clip is there on all of
     π(without)/π_behaviour(with): at log π = −2 and −1.2 the advantage 1.5 gives 0.674 in both, −1.5 gives −1.2 without slope
-    there and −0.674 with it here. Its hints are written by a stronger model; taking them from the environment's own solution is ours. If nobody solves the group with the hint
+    there and −0.674 with it here. The loss `told_clip` is the paper's: `guide: [{name: hint, loss: [told_clip],
+    correction: none}]`. Its hints are written by a stronger model; taking them from the environment's own solution is ours. If nobody solves the group with the hint
     either, it stays as it was played. Since groups are kept by their outcomes, the step is that of the policy's own return
     only where the outcome is the only reward, and the correction the whole ratio of a trajectory (docs/recipe-bias.md).
 

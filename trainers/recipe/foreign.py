@@ -9,7 +9,13 @@ from typing import NamedTuple
 from turnwise.envs.registry import get_suite
 from turnwise.registry import OURS
 from turnwise.tasks.core import Split
-from turnwise.trainers.recipe.levels import LEVELS, ignores_advantages, level_of_correction, level_of_loss
+from turnwise.trainers.recipe.levels import (
+    LEVELS,
+    corrects_itself,
+    ignores_advantages,
+    level_of_correction,
+    level_of_loss,
+)
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, departing
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Recipe
@@ -24,6 +30,7 @@ def misfits_of_the_foreign(recipe: Recipe) -> Iterator[RecipeProblem]:
     """What of guides and sources would not hold."""
     for stream in streams(recipe):
         yield from _finer_than_the_loss(stream)
+        yield from _corrected_twice(stream)
     for part in recipe.guide:
         yield from _learned_though_read(part)
     for part in recipe.source:
@@ -109,6 +116,21 @@ def _finer_than_the_loss(stream: ForeignTokens) -> Iterator[RecipeProblem]:
             "of it by another: tokens that the loss counts alike would be corrected a second time, one by one.",
             f"Set correction: {{name: {correction.name}, level: {unit}}}{place}, or correction: none.",
         )
+
+
+def _corrected_twice(stream: ForeignTokens) -> Iterator[RecipeProblem]:
+    """A correction beside a loss that holds the ratio to who sampled in it."""
+    who, correction, losses, _ = stream
+    if level_of_correction(correction.build("correction")) is None:
+        return
+    for part in losses:
+        if corrects_itself(part.make, whole=part.whole):
+            of, place = (f" of {who}", f" beside the name of {who}") if who else ("", "")
+            yield RecipeProblem(
+                f"loss {part.name!r} holds the ratio to who sampled in it, and correction {correction.name!r}{of} would weigh it a "
+                "second time.",
+                f"Set correction: none{place}.",
+            )
 
 
 def _learned_though_read(part: GuidePart) -> Iterator[RecipeProblem]:

@@ -78,6 +78,20 @@ def level_of_correction(correction: Callable[[TokenBatch], Tensor]) -> Level | N
     return _coarsest(moved_RT) if bool(moved_RT.any()) else None
 
 
+def corrects_itself(make: Callable[[], Callable[..., Any]], *, whole: bool) -> bool:
+    """Whether a loss holds the ratio to who sampled in it, so that a correction would weigh it a second time.
+
+    >>> from turnwise.trainers.recipe.part import LossPart
+    >>> [corrects_itself(LossPart(name=name).make, whole=False) for name in ("told_clip", "clip")]
+    [True, False]
+    """
+    try:
+        one_RT, other_RT = (_slope(make(), _batch(whole=whole, behaviour=x)) for x in (0.0, _NUDGE))
+    except (RecipeError, RuntimeError, KeyError):
+        return False
+    return not torch.equal(one_RT, other_RT)
+
+
 def ignores_advantages(make: Callable[[], Callable[..., Any]], *, whole: bool) -> bool:
     """Whether a loss pulls in the same way whatever the advantages are, so that no correction can reach it."""
     try:

@@ -1,5 +1,6 @@
 """Pays what a judge, a process model or any other signal says of each turn."""
 
+from statistics import mean
 from typing import Literal
 
 from turnwise.agents.core import Turn
@@ -15,13 +16,16 @@ def from_signal(
     signal: str = "principle",
     weight: float = 1.0,
     component: str = "",
-    form: Literal["each", "gain", "last"] = "each",
+    form: Literal["each", "gain", "last", "mean"] = "each",
+    solved: bool = False,
 ) -> Group:
     """A signal becomes a reward component of its own, named ``component`` (the signal's name unless given).
 
     With q_k what the signal says of turn k, turn k earns weight·q_k (``each``), weight·(q_k − q_{k−1}) with
     q_{−1} = 0 (``gain``: what a turn added, which sums to weight·q of the last turn), or the last turn alone
-    earns weight·q of itself (``last``). What the environment paid stays.
+    earns weight·q of itself (``last``), or weight times the mean of all q (``mean``). With ``solved`` this is paid where the task was
+    solved, else 0, so that nothing pays a pretty failure: with ``mean`` it is Posterior-GRPO, R + success·q̄. What the environment
+    paid stays.
 
     Worked by hand: q = 0.25, 0.75 and an outcome of 1, weight 2:
 
@@ -32,6 +36,10 @@ def from_signal(
     [0.5, 2.5]
     >>> [turn.reward for turn in from_signal(group, weight=2.0, form="gain")[0].trajectory.turns]
     [0.5, 2.0]
+    >>> [turn.reward for turn in from_signal(group, form="mean")[0].trajectory.turns]
+    [0.0, 1.5]
+    >>> [turn.reward for turn in from_signal(group, solved=True)[0].trajectory.turns]  # it is no success
+    [0.0, 1.0]
     >>> from_signal(group, form="last")[0].trajectory.turns[1].rewards["principle"]
     0.75
 
@@ -46,6 +54,11 @@ def from_signal(
             q = [x - before for x, before in zip(q, [0.0, *q][: len(q)], strict=True)]
         elif form == "last":
             q = [0.0] * (len(q) - 1) + q[-1:]
+        elif form == "mean" and q:
+            q = [0.0] * (len(q) - 1) + [mean(q)]
         return [with_part(turn, name, weight * x) for turn, x in zip(turns, q, strict=True)]
 
-    return [replace_turns(episode, pay) for episode in group]
+    def nothing(turns: Turns) -> list[Turn]:
+        return [with_part(turn, name, 0.0) for turn in turns]
+
+    return [replace_turns(e, pay if e.success or not solved else nothing) for e in group]
