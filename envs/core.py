@@ -30,16 +30,8 @@ NOT_CARRIED_OUT, CARRIED_OUT = "Not carried out.", "Carried out."
 """Answers to a call where another call of the same message is answered with all there is to say."""
 
 __all__ = [
-    "AgentEnv",
-    "EndReason",
-    "Guard",
-    "Info",
-    "RewardKind",
-    "Snapshot",
-    "Step",
-    "Transition",
-    "tool_specs",
-]
+    "AgentEnv", "EndReason", "Guard", "Info", "RewardKind", "Snapshot", "Step", "Transition", "tool_specs",
+]  # fmt: skip
 
 
 class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):

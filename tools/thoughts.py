@@ -18,16 +18,8 @@ Read: TypeAlias = Callable[[str, Sequence[ToolSpec]], ParsedText]
 """Reads calls out of a text of which nothing is a thought."""
 
 _NAMES = (
-    "think",
-    "thinking",
-    "seed:think",
-    "thought",
-    "reasoning",
-    "planning",
-    "explore",
-    "reflection",
-    "monitor",
-)
+    "think", "thinking", "seed:think", "thought", "reasoning", "planning", "explore", "reflection", "monitor",
+)  # fmt: skip
 _CLOSED_BY = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
     "[think]": "[/think]",
     "<|start_thinking|>": "<|end_thinking|>",

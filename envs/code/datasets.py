@@ -215,19 +215,7 @@ def _called(tests: str) -> str:
 
 _BUILTINS = frozenset(
     [
-        "set",
-        "tuple",
-        "list",
-        "dict",
-        "frozenset",
-        "float",
-        "abs",
-        "sorted",
-        "len",
-        "round",
-        "str",
-        "int",
-        "isinstance",
-        "math",
+        "set", "tuple", "list", "dict", "frozenset", "float", "abs", "sorted", "len", "round", "str", "int",
+        "isinstance", "math",
     ]
-)
+)  # fmt: skip

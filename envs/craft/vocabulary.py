@@ -51,22 +51,10 @@ TAILS = frozenset(("with", "using", "from", "out", "for", "because", "since", "s
 
 IDIOMS = frozenset(
     [
-        "rid",
-        "started",
-        "ready",
-        "sure",
-        "use",
-        "progress",
-        "sense",
-        "note",
-        "way",
-        "thoughts",
-        "plan",
-        "going",
-        "care",
-        "time",
+        "rid", "started", "ready", "sure", "use", "progress", "sense", "note", "way", "thoughts", "plan",
+        "going", "care", "time",
     ]
-)
+)  # fmt: skip
 """Behind a verb these make something else of it: "get rid of", "make sure", "take note"."""
 
 

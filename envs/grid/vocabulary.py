@@ -24,33 +24,11 @@ _VERBS = frozenset(
 )
 _BESIDE = frozenset(
     [
-        "steps",
-        "cell",
-        "cells",
-        "square",
-        "squares",
-        "tile",
-        "tiles",
-        "space",
-        "spaces",
-        "time",
-        "times",
-        "x",
-        "by",
-        "more",
-        "further",
-        "straight",
-        "again",
-        "back",
-        "once",
-        "and",
-        "box",
-        "towards",
-        "direction",
-        "moves",
-        "it",
+        "steps", "cell", "cells", "square", "squares", "tile", "tiles", "space", "spaces", "time", "times",
+        "x", "by", "more", "further", "straight", "again", "back", "once", "and", "box", "towards",
+        "direction", "moves", "it",
     ]
-)
+)  # fmt: skip
 FILLERS = _VERBS | _BESIDE
 COUNTS: Mapping[str, int] = {word: n for n, word in enumerate(NUMBERS)} | {"twice": 2, "thrice": 3}
 TAILS = frozenset(("because", "since", "so", "instead", "rather", "not"))

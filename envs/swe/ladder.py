@@ -32,23 +32,10 @@ _FRAME = re.compile(r'File "/work/(\S+\.py)", line (\d+)')
 _WORD = re.compile(r"[A-Za-z_]{4,}")
 _COMMON = frozenset(
     [
-        "assert",
-        "that",
-        "this",
-        "with",
-        "from",
-        "what",
-        "used",
-        "work",
-        "does",
-        "more",
-        "python",
-        "should",
-        "check",
-        "checks",
-        "ours",
+        "assert", "that", "this", "with", "from", "what", "used", "work", "does", "more", "python", "should",
+        "check", "checks", "ours",
     ]
-)
+)  # fmt: skip
 _TRIED, _FUNCTIONS = 24, 3  # changes that are tried, functions that they are tried in
 _TRY = """import json, subprocess, sys
 bytes_kept = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}

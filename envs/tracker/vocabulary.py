@@ -1,33 +1,10 @@
 """The words of the tracker's projects: people, labels, what is wrong and what is said about it."""
 
 PEOPLE = [
-    "ada",
-    "bao",
-    "carmen",
-    "dmitri",
-    "edda",
-    "farid",
-    "greta",
-    "hugo",
-    "imani",
-    "jonas",
-    "kenji",
-    "lucia",
-    "mateo",
-    "nadia",
-    "olga",
-    "pavel",
-    "quinn",
-    "rosa",
-    "samir",
-    "tove",
-    "umar",
-    "vera",
-    "wanda",
-    "xenia",
-    "yusuf",
-    "zora",
-]
+    "ada", "bao", "carmen", "dmitri", "edda", "farid", "greta", "hugo", "imani", "jonas", "kenji", "lucia",
+    "mateo", "nadia", "olga", "pavel", "quinn", "rosa", "samir", "tove", "umar", "vera", "wanda", "xenia",
+    "yusuf", "zora",
+]  # fmt: skip
 
 
 LABELS = (
@@ -43,49 +20,23 @@ LABELS = (
 
 
 PARTS = (
-    "export dialog",
-    "calendar view",
-    "login page",
-    "search field",
-    "sync service",
-    "photo gallery",
-    "backup job",
-    "settings menu",
-    "invoice printer",
-    "map layer",
-    "chat window",
-    "audio player",
-    "spell checker",
-    "file picker",
-    "report builder",
-    "user directory",
-)
+    "export dialog", "calendar view", "login page", "search field", "sync service", "photo gallery",
+    "backup job", "settings menu", "invoice printer", "map layer", "chat window", "audio player",
+    "spell checker", "file picker", "report builder", "user directory",
+)  # fmt: skip
 
 
 FAULTS = (
-    "freezes",
-    "shows an empty list",
-    "forgets its settings",
-    "asks twice for a password",
-    "prints the wrong date",
-    "loses the last line",
-    "needs a minute to open",
-    "overlaps the footer",
-    "ignores the keyboard",
-    "rejects long names",
-)
+    "freezes", "shows an empty list", "forgets its settings", "asks twice for a password",
+    "prints the wrong date", "loses the last line", "needs a minute to open", "overlaps the footer",
+    "ignores the keyboard", "rejects long names",
+)  # fmt: skip
 
 
 WHENS = (
-    "after a restart",
-    "on slow networks",
-    "in dark mode",
-    "with many accounts",
-    "when offline",
-    "for guests",
-    "in February",
-    "behind a proxy",
-)
+    "after a restart", "on slow networks", "in dark mode", "with many accounts", "when offline", "for guests",
+    "in February", "behind a proxy",
+)  # fmt: skip
 
 
 SEEN = (

@@ -6,23 +6,9 @@ from random import Random
 from typing import Literal, NamedTuple
 
 _NAMES = [
-    "Abena",
-    "Björn",
-    "Chiara",
-    "Devi",
-    "Emil",
-    "Fatima",
-    "Gil",
-    "Hana",
-    "Ines",
-    "Jomo",
-    "Kaja",
-    "Luan",
-    "Mirjam",
-    "Noor",
-    "Otto",
-    "Pia",
-]
+    "Abena", "Björn", "Chiara", "Devi", "Emil", "Fatima", "Gil", "Hana", "Ines", "Jomo", "Kaja", "Luan",
+    "Mirjam", "Noor", "Otto", "Pia",
+]  # fmt: skip
 _WORK = ("nurse", "teacher", "baker", "student", "carpenter", "accountant", "gardener", "retired pilot")
 
 

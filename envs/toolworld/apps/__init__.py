@@ -8,7 +8,7 @@ state     tables and worlds           generic, office, leisure    the APIs
 manual    what the documentation calls the arguments
 actions   documentation, the tools over the APIs, those of accounts
 errands   requests to the apps        parts       what they are put together from
-policy    what the agent reads        rules       what breaks it
+policy.md what the agent reads        rules       what breaks it
 account/  subscriptions, purchases, devices, families and teams
 tasks     all requests and traps
 """

@@ -1,4 +1,4 @@
-"""What breaks the policy of apps and accounts (policy.py)."""
+"""What breaks the policy of apps and accounts (policy.md)."""
 
 from __future__ import annotations
 

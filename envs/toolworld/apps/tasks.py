@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from turnwise.data_file import text_file
 from turnwise.envs.toolworld.apps import errands
 from turnwise.envs.toolworld.apps.account import language
 from turnwise.envs.toolworld.apps.account.parts import enter, enter_as_child
 from turnwise.envs.toolworld.apps.account.questions import QUESTIONS
 from turnwise.envs.toolworld.apps.account.rules import SECTIONS
 from turnwise.envs.toolworld.apps.account.several import SEVERAL
+from turnwise.envs.toolworld.apps.account.state import TODAY
 from turnwise.envs.toolworld.apps.actions import ACTS
-from turnwise.envs.toolworld.apps.policy import POLICY
 from turnwise.envs.toolworld.apps.rules import OPERATIONS, rules
 from turnwise.envs.toolworld.apps.state import build
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
-from turnwise.envs.toolworld.operations import refusals, refused, requests
+from turnwise.envs.toolworld.operations import reasons, refusals, refused, requests
 from turnwise.envs.toolworld.story import Stage, call
 
 _FOR_PEOPLE = {
@@ -50,7 +51,7 @@ def _minor(draft: StoryDraft) -> Stage | None:
 
 DOMAIN = Domain(
     name="apps",
-    policy=POLICY,
+    policy=text_file("turnwise.envs.toolworld.apps", "policy.md").format(today=TODAY, reasons=reasons(OPERATIONS, SECTIONS)),
     build=build,
     acts=ACTS,
     requests={**errands.ERRANDS, **requests(OPERATIONS), **QUESTIONS, **SEVERAL},

@@ -37,18 +37,8 @@ _PERSON = re.compile(
     r"\b(?:passengers?|name|to|into|as|reads?|called|spel(?:t|led)|from|is|be|becomes?|not|of|say|says)(?: now| be)?:? [\"'\u201c]?([A-Z][a-z]+ [A-Z][a-z]+)\b"
 )
 _FREE_SIGNS = (
-    "free",
-    "cost",
-    "charge",
-    "fee",
-    "nothing",
-    "no price",
-    "owe",
-    "no o",
-    "no rem",
-    "no unp",
-    "house",
-)
+    "free", "cost", "charge", "fee", "nothing", "no price", "owe", "no o", "no rem", "no unp", "house",
+)  # fmt: skip
 _COUNTED = re.compile(r"ty\b|teen\b|\bten\b|leven\b|welve\b", re.IGNORECASE)
 TOO_MUCH = 300_000
 """Cents that no customer agrees to pay."""

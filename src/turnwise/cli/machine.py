@@ -15,18 +15,9 @@ if TYPE_CHECKING:
 
 
 _BENCHMARKS = (
-    "env",
-    "rollout",
-    "client",
-    "env-workers",
-    "gateway",
-    "sandbox",
-    "train",
-    "update",
-    "prefix",
-    "async",
+    "env", "rollout", "client", "env-workers", "gateway", "sandbox", "train", "update", "prefix", "async",
     "credit",
-)
+)  # fmt: skip
 
 
 def bench(what: str, name: str = "", /) -> VerbResult:

@@ -191,22 +191,13 @@ _ADDRESSES = tuple(
         wall="address check",
     )
     for address in (
-        "file:///etc/passwd",
-        "chrome://version",
-        "data:text/html,<h1>x</h1>",
-        "javascript:alert(1)",
-        "view-source:http://{here}/safe",
-        "about:blank",
-        "http://127.0.0.1:9222/json",
-        "http://{outside}/leak",
-        "//{outside}/leak",
-        "http://x@{outside}/leak",
-        "http://{here}@{outside}/leak",
-        "http://{here}\\@{outside}/leak",
-        "http://localhost:{port}/leak",
+        "file:///etc/passwd", "chrome://version", "data:text/html,<h1>x</h1>", "javascript:alert(1)",
+        "view-source:http://{here}/safe", "about:blank", "http://127.0.0.1:9222/json",
+        "http://{outside}/leak", "//{outside}/leak", "http://x@{outside}/leak",
+        "http://{here}@{outside}/leak", "http://{here}\\@{outside}/leak", "http://localhost:{port}/leak",
         "ws://{here}/safe",
     )
-)
+)  # fmt: skip
 
 _ENDLESS = (
     _endless("endless loop", "a script that never ends", "while (true) {}"),

@@ -1,4 +1,4 @@
-"""When the policy (policy.py) allows a change of an account: each rule has the name of the reason with which it is refused."""
+"""When the policy (policy.md) allows a change of an account: each rule has the name of the reason with which it is refused."""
 
 from __future__ import annotations
 
