@@ -371,6 +371,7 @@ class History:
     turns: list[Turn] = field(default_factory=list[Turn])
     token_ids: list[int] = field(default_factory=list[int])  # the current branch, as the engine saw it
     memory: object = None  # whatever its policy keeps of this episode
+    rendered: object = None  # whatever a renderer keeps of this conversation between its turns
     metrics: dict[str, float] = field(
         default_factory=dict[str, float]
     )  # that its policy measured, for the episode's

@@ -196,9 +196,10 @@ def prompt_ids(history: History, renderer: Renderer) -> tuple[tuple[int, ...], b
     """The tokens to be added before the next reply, and whether they are all there is."""
     last = history.turns[-1].reply.action_ids if history.turns else ()
     messages = history.messages()
+    kept = history.rendered = renderer.conversation(history.rendered)
     if not last or not history.token_ids:  # the first turn, or the last one was played by another policy
-        return renderer.start(messages, history.tools), True
-    extension = renderer.extend(messages, len(history.observation), last[-1], history.tools)
+        return renderer.start(messages, history.tools, kept), True
+    extension = renderer.extend(messages, len(history.observation), last[-1], history.tools, kept)
     return extension.ids, extension.fresh
 
 

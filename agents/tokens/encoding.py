@@ -11,18 +11,22 @@ content. A control string inside data is merged like any other text around it.
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from turnwise.agents.tokens.shared import TextCache, shared_length
 from turnwise.agents.tokens.work import TokenWork
 from turnwise.errors import TurnwiseError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+MOST_KEPT = 1 << 21
+"""Characters of text whose guarded form, and whose tokens, an encoder remembers; each is a pure function of the text."""
 _CUT = "\U0010fffd"
 _ANCHOR = "\U0010fffb"
 _FIRST_NAME = 0x100000
@@ -47,6 +51,14 @@ class ControlToken(NamedTuple):
     special: bool  # False: an added token such as <tool_call> or <|fim_prefix|>
 
 
+class EncodedText(NamedTuple):
+    """A rendered text with its tokens, and the places (in characters, in tokens) at which control tokens begin."""
+
+    text: str
+    ids: list[int]
+    borders: list[tuple[int, int]]
+
+
 class Encoder:
     """Encodes rendered chats; data must have passed :meth:`guard` before it was rendered.
 
@@ -59,16 +71,20 @@ class Encoder:
         import tokenizers
 
         self.work = TokenWork()
+        self._guarded = TextCache[tuple[bool, str], str](MOST_KEPT)
+        self._encoded = TextCache[str, tuple[int, ...]](MOST_KEPT)
         spec = json.loads(tokenizer.backend_tokenizer.to_str())
         self.controls = _find_controls(spec["added_tokens"], source)
         # A token of one character cannot be cut in two, so data must do without that character.
         single = [t["content"] for t in spec["added_tokens"] if t["special"] and len(t["content"]) == 1]
         self._unsayable = re.compile(f"[{_RESERVED}{''.join(map(re.escape, single))}]")
+        self._ids = {c.text: c.id for c in self.controls}
         self._names = {c.text: chr(_FIRST_NAME + i) for i, c in enumerate(self.controls)}
         self._any = _Strings(self._names)
         self._special = _Strings(c.text for c in self.controls if c.special)
         self._twin = tokenizers.Tokenizer.from_str(json.dumps(_renamed(spec, self._names)))
         self._twin.add_special_tokens([tokenizers.AddedToken(_ANCHOR, normalized=False)])
+        self._apart = _stand_apart(spec["added_tokens"], self._names)
         for control in self.controls:
             if self._twin.token_to_id(self._names[control.text]) != control.id:
                 raise TurnwiseError(
@@ -83,6 +99,12 @@ class Encoder:
         thinking and calling tools are written with them. Characters that cannot be encoded (lone
         surrogates), are used here (the private plane 16) or are control tokens by themselves become U+FFFD.
         """
+        if (safe := self._guarded.get((own, text))) is None:
+            safe = self._guard(text, own)
+            self._guarded.keep((own, text), safe, len(text))
+        return safe
+
+    def _guard(self, text: str, own: bool) -> str:
         self.work.guarded += len(text)
         if self._unsayable.search(text):
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -101,17 +123,68 @@ class Encoder:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a rendered text. No token is added that is not in the text."""
-        self.work.encoded += len(text)
-        renamed = self._any.pattern.sub(self._rename, text) if self._names else text
-        return self._twin.encode(plain(renamed), add_special_tokens=False).ids
+        if not self._apart:
+            return [*self._cached(self._any.pattern.sub(self._rename, text))]
+        return self._by_pieces(text, 0, [], [])
 
     def encode_after(self, text: str) -> list[int]:
         """Token ids of a text that continues another: no tokeniser's start-of-text space is added."""
-        return self.encode(_ANCHOR + text)[1:]
+        if not self._apart:
+            return [*self._cached(_ANCHOR + self._any.pattern.sub(self._rename, text))[1:]]
+        return self._by_pieces(text, 0, [], [], begins=False)
+
+    def encode_on(self, text: str, known: EncodedText | None) -> EncodedText:
+        """A rendered text with its token ids; what it begins with like a known one is not tokenised again.
+
+        Two texts have the same tokens up to the last control token that stands in what they share.
+        """
+        if not self._apart:
+            return EncodedText(text, self.encode(text), [])
+        if known is None:
+            borders: list[tuple[int, int]] = []
+            return EncodedText(text, self._by_pieces(text, 0, [], borders), borders)
+        shared = (
+            shared_length(known.text, text) - 2 * self._any.longest
+        )  # the control token there, and a longer one
+        place = bisect.bisect_right(known.borders, (shared, 1 << 62)) - 1
+        if place < 0:
+            return self.encode_on(text, None)
+        start, tokens = known.borders[place]
+        kept = known.borders[:place]
+        return EncodedText(text, self._by_pieces(text, start, known.ids[:tokens], kept), kept)
+
+    def _by_pieces(
+        self, text: str, start: int, ids: list[int], borders: list[tuple[int, int]], *, begins: bool = True
+    ) -> list[int]:
+        """Add the tokens of a text from ``start`` on, and where in it control tokens begin, with how many tokens stand there."""
+        at_first = begins and start == 0
+        for match in self._any.pattern.finditer(text, start):
+            if match.start() > start:
+                ids += self._piece(text[start : match.start()], at_first)
+            borders.append((match.start(), len(ids)))
+            ids.append(self._ids[match[0]])
+            start, at_first = match.end(), False
+        if start < len(text):
+            ids += self._piece(text[start:], at_first)
+        return ids
+
+    def _piece(self, text: str, begins: bool) -> Sequence[int]:
+        """Token ids of a text without control tokens, between two of them or where all begins."""
+        said = plain(text)
+        if not said:
+            return ()
+        return self._cached(said) if begins else self._cached(_ANCHOR + said)[1:]
+
+    def _cached(self, text: str) -> Sequence[int]:
+        if (ids := self._encoded.get(text)) is None:
+            self.work.encoded += len(text)
+            ids = tuple(self._twin.encode(plain(text), add_special_tokens=False).ids)
+            self._encoded.keep(text, ids, len(text))
+        return ids
 
     def first_control(self, text: str) -> ControlToken | None:
         """The first control token that the template wrote into ``text``."""
-        match = self._any.pattern.search(text) if self._names else None
+        match = self._any.pattern.search(text)
         if match is None:
             return None
         return next(control for control in self.controls if control.text == match[0])
@@ -139,7 +212,7 @@ class _Strings:
         self.pattern = re.compile("|".join(parts) if parts else r"(?!)")
         self._heads = {string[:end] for string in known for end in range(1, len(string))}
         self._tails = {string[start:] for string in known for start in range(1, len(string))}
-        self._longest = max(map(len, known), default=0)
+        self.longest = max(map(len, known), default=0)
         self._joined = "\0".join(known)
 
     def cut(self, text: str) -> str:
@@ -152,8 +225,8 @@ class _Strings:
             match = self.pattern.search(text, done)
         whole = _CUT.join([*pieces, text[done:]])
         # A string could also be completed by what the template writes around the text.
-        lengths = range(1, min(self._longest, len(text) + 1))
-        inside = 0 < len(text) < self._longest and text in self._joined
+        lengths = range(1, min(self.longest, len(text) + 1))
+        inside = 0 < len(text) < self.longest and text in self._joined
         before = inside or any(text[:n] in self._tails for n in lengths)
         after = any(text[-n:] in self._heads for n in lengths)
         return f"{_CUT if before else ''}{whole}{_CUT if after else ''}"
@@ -178,6 +251,12 @@ def _find_controls(added: Iterable[dict[str, Any]], source: str) -> tuple[Contro
             or (text[0] in "<[{" and text[-1] in ">]}" and text.strip("</>").lower() not in _HTML)
         )
     )
+
+
+def _stand_apart(added: Iterable[dict[str, Any]], controls: Container[str]) -> bool:
+    """Whether text beside a control token has the same tokens as alone: none takes white space along, or is normalised."""
+    odd = ("lstrip", "rstrip", "single_word", "normalized")
+    return not any(token.get(flag) for token in added if token["content"] in controls for flag in odd)
 
 
 def _renamed(spec: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

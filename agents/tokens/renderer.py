@@ -18,6 +18,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.agents.tokens.encoding import ControlToken, Encoder, plain
+from turnwise.agents.tokens.growing import GrowingChat
 from turnwise.agents.tokens.telling import told_below
 from turnwise.agents.tokens.template import SENTINEL, Chat, ChatTemplate, Entry, ToolsFormat, template_source
 from turnwise.envs.messages import Message
@@ -112,10 +113,15 @@ class Renderer:
         """The tokens that end a reply, in words."""
         return " or ".join(str(self.tokenizer.convert_ids_to_tokens(one)) for one in self.stop_ids)
 
-    def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
-        """Tokens of a whole conversation, up to where the policy's reply begins."""
+    def start(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), kept: GrowingChat | None = None
+    ) -> tuple[int, ...]:
+        """Tokens of a whole conversation, up to where the policy's reply begins; ``kept`` as in :meth:`extend`."""
         told = told_below(messages, self.instruction)
-        return tuple(self.encoder.encode(self.template.render(told, tools)))
+        if kept is None:
+            return tuple(self.encoder.encode(self.template.render(told, tools)))
+        kept.encoded = self.encoder.encode_on(kept.begin(told, tools), kept.encoded)
+        return tuple(kept.encoded.ids)
 
     def instructed(self, instruction: str) -> Renderer:
         """The same renderer with another instruction."""
@@ -123,8 +129,21 @@ class Renderer:
         other.instruction = instruction
         return other
 
+    def conversation(self, known: object) -> GrowingChat | None:
+        """What is kept of a conversation between its turns: ``known`` where that is it; None where nothing need be."""
+        if self.append_only:
+            return None
+        if isinstance(known, GrowingChat) and known.template is self.template:
+            return known
+        return GrowingChat(self.template)
+
     def extend(
-        self, messages: Sequence[Message], new: int, last_id: int | None, tools: Sequence[Tool] = ()
+        self,
+        messages: Sequence[Message],
+        new: int,
+        last_id: int | None,
+        tools: Sequence[Tool] = (),
+        kept: GrowingChat | None = None,
     ) -> Extension:
         """Tokens between the policy's last reply and its next one.
 
@@ -134,14 +153,21 @@ class Renderer:
             last_id: the last token that was sampled. If it ended the turn it is not repeated; else the
                 reply was cut, and the end of the turn is part of the extension.
             tools: as given to :meth:`start`.
+            kept: what :meth:`conversation` gave for this conversation, in all of its turns.
         """
-        *said, reply = messages[: len(messages) - new]
-        head, head_tools = (_OPENING, ()) if self.append_only else (said, tools)
-        tail = self._tail(head, reply, messages[len(messages) - new :], head_tools)
-        if tail is None:
-            return Extension(self.start(messages, tools), fresh=True)
+        place = len(messages) - new - 1
+        reply = messages[place]
+        if self.append_only:
+            tail = self._tail(_OPENING, reply, messages[place + 1 :], ())
+            if tail is None:
+                return Extension(self.start(messages, tools), fresh=True)
+        else:
+            kept = kept or GrowingChat(self.template)
+            tail = self._tail_of(told_below(messages, self.instruction), place, tools, kept)
+            if tail is None:
+                return Extension(self.start(messages, tools, kept), fresh=True)
         ids = self.encoder.encode_after(tail)
-        if last_id in (one.id for one in self._ends_of(reply)):
+        if last_id is not None and last_id in [one.id for one in self._ends_of(reply)]:
             if last_id in ids:
                 ids = ids[ids.index(last_id) + 1 :]
             elif self._end_inside is not None and ids[:1] == [self._end_inside.id]:
@@ -208,7 +234,21 @@ class Renderer:
         now = self.template.render((*head, reply, *new), tools)
         if not now.startswith(before) or not self._holds(now[len(before) :], reply.content):
             return None
-        text = self.template.render((*head, self._stand_in(reply), *new), tools).rpartition(SENTINEL)[2]
+        return self._after(reply, self.template.render((*head, self._stand_in(reply), *new), tools))
+
+    def _tail_of(
+        self, messages: Sequence[Message], place: int, tools: Sequence[Tool], kept: GrowingChat
+    ) -> str | None:
+        """The same of a whole conversation, in which the reply stands at ``place``."""
+        reply = messages[place]
+        before, now = kept.advance(messages, place, tools)
+        if not now.startswith(before) or not self._holds(now[len(before) :], reply.content):
+            return None
+        return self._after(reply, kept.ending(self._stand_in(reply), place))
+
+    def _after(self, reply: Message, text: str) -> str:
+        """What stands after a reply in a text in which it has a stand-in."""
+        text = text.rpartition(SENTINEL)[2]
         if self.template.writes_call(reply):
             for end in self._ends_of(reply):
                 if end.text in text:

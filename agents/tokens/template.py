@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from turnwise import watchdog
 from turnwise.agents.tokens.encoding import Encoder
 from turnwise.agents.tokens.telling import told_of_tools
+from turnwise.agents.tokens.template_options import check_options
 from turnwise.envs.core import tool_specs
 from turnwise.envs.messages import Message
 from turnwise.errors import DeadlineError, TurnwiseError
@@ -35,25 +36,6 @@ Entry: TypeAlias = dict[str, Any]
 """One message as templates expect it, its text guarded."""
 Chat: TypeAlias = list[Entry]
 
-_ALWAYS_GIVEN = frozenset(
-    (
-        "messages",
-        "tools",
-        "documents",
-        "add_generation_prompt",
-        "raise_exception",
-        "strftime_now",
-        "range",
-        "dict",
-        "lipsum",
-        "cycler",
-        "joiner",
-        "namespace",
-        *(f"{name}_token" for name in ("bos", "eos", "pad", "unk", "sep", "cls", "mask")),
-    )
-)
-"""What a template reads that is no choice of whoever uses it."""
-
 SENTINEL = "\U0010fffc"
 """A character that no guarded text contains."""
 
@@ -61,6 +43,8 @@ RENDER_S = 10.0
 """How long a template may take for one conversation; those that are known take milliseconds."""
 _MOST_CHARACTERS = 1 << 25
 
+MOST_TOLD = 512
+"""So many tuples of tools are remembered as the template is told of them."""
 _OTHER = "Use another template, or another model: a template is a program that comes with the model."
 _TALK = ("user", "assistant", "user")
 _REPLY_ENDS = re.compile(r"(?:\s*<\|?\w+\|?>)+\s*$")  # tokens such as <|eot_id|>
@@ -93,6 +77,13 @@ class Abilities(NamedTuple):
         return self.dialect is not None
 
 
+class ToldTools(NamedTuple):
+    """How a template is told of tools: by their schemas, or in words of the first message."""
+
+    specs: list[Any] | None
+    words: str
+
+
 class ChatTemplate:
     """Renders messages to text, every piece of data guarded (E8)."""
 
@@ -106,8 +97,9 @@ class ChatTemplate:
     ) -> None:
         self._tokenizer = tokenizer
         self._encoder = encoder
-        _check_options(options, template_source(tokenizer), self._name)
+        check_options(options, template_source(tokenizer), self._name)
         # What the template asks for the time is told the same time always, or its text would change under what stands.
+        self._told: dict[int, tuple[Sequence[Tool], ToldTools]] = {}
         self._given = {**options, "strftime_now": clock.strftime}
         with watchdog.guard(RENDER_S):  # it is a stranger's program, and here it runs for the first time
             self.can = Abilities(
@@ -148,14 +140,37 @@ class ChatTemplate:
         Raises:
             TurnwiseError: the template refuses the conversation, takes too long, or writes far too much.
         """
-        specs = self._encoder.guard_json(tool_specs(tools)) if self.tools_format != "none" else []
+        return self.render_entries([*map(self.entry, said)], tools, generate=generate)
+
+    def render_entries(
+        self, said: Iterable[Entry], tools: Sequence[Tool] = (), *, generate: bool = True
+    ) -> str:
+        """:meth:`render` of messages as templates expect them."""
+        told = self._told_of(tools)
         chat: Chat = []
-        if specs and self.as_text:
+        if told.words:
+            self._append(chat, {"role": "system", "content": told.words})
+        for entry in said:
+            self._append(chat, entry)
+        return self._apply(chat, told.specs, generate)
+
+    def _told_of(self, tools: Sequence[Tool]) -> ToldTools:
+        """How the template is told of tools; made once for the tools of an episode, or of all of an environment's."""
+        if not tools or self.tools_format == "none":
+            return ToldTools(None, "")
+        known = self._told.get(id(tools))
+        if known is not None and known[0] is tools:
+            return known[1]
+        specs = self._encoder.guard_json(tool_specs(tools))
+        told = ToldTools(specs, "")
+        if self.as_text:
             lines = [json.dumps(spec, ensure_ascii=False) for spec in specs]
-            self._append(chat, {"role": "system", "content": told_of_tools(lines, self.dialect)})
-        for message in said:
-            self._append(chat, self._entry(message) if isinstance(message, Message) else message)
-        return self._apply(chat, specs if self.tools_format == "template" else None, generate)
+            told = ToldTools(None, told_of_tools(lines, self.dialect))
+        if isinstance(tools, tuple):  # what can change is looked at each time
+            while len(self._told) >= MOST_TOLD:
+                self._told.pop(next(iter(self._told)))
+            self._told[id(tools)] = (tools, told)
+        return told
 
     def reply_text(self, message: Message) -> str:
         """A reply's own words, with its calls in the dialect of this template."""
@@ -174,7 +189,10 @@ class ChatTemplate:
         function = {"name": guard(call.name), "arguments": guard(dict(call.arguments))}
         return {"type": "function", "id": _nine(call.id), "function": function}
 
-    def _entry(self, message: Message) -> Entry:
+    def entry(self, message: Message | Entry) -> Entry:
+        """A message as templates expect it; one that already is stays."""
+        if not isinstance(message, Message):
+            return message
         if message.images:
             raise TurnwiseError(
                 "This policy reads tokens of text; it cannot see images.",
@@ -334,46 +352,6 @@ def template_source(tokenizer: PreTrainedTokenizerFast) -> str:
             "Use an instruction-tuned model, or set tokenizer.chat_template.",
         )
     return template if isinstance(template, str) else "\n".join(template.values())
-
-
-def _check_options(options: Mapping[str, Any], source: str, name: str) -> None:
-    """Refuse options that the template never reads: it would play as if they had not been given.
-
-    Raises:
-        NotFoundError: with the nearest name that it reads.
-    """
-    if not options:
-        return
-    known = template_options(source)
-    for option in options:
-        if option not in known:
-            raise not_found(f"option of the chat template of {name}", option, known)
-
-
-def template_options(source: str) -> tuple[str, ...]:
-    """The names that a chat template reads from outside, beside those that every template is given.
-
-    >>> template_options("{% if enable_thinking %}{{ messages[0].content }}{% endif %}")
-    ('enable_thinking',)
-    """
-    import jinja2
-    import jinja2.ext
-    from jinja2 import meta, nodes
-
-    class Generation(jinja2.ext.Extension):
-        tags = {"generation"}  # noqa: RUF012
-
-        def parse(self, parser: Any) -> nodes.Node:
-            line = next(parser.stream).lineno
-            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-            return nodes.Scope(body, lineno=line)
-
-    env = jinja2.Environment(extensions=["jinja2.ext.loopcontrols", Generation])
-    try:
-        read = meta.find_undeclared_variables(env.parse(source))
-    except jinja2.TemplateError:
-        return ()  # its first use says what is wrong with it
-    return tuple(sorted(read - _ALWAYS_GIVEN))
 
 
 def _nine(call_id: str) -> str:

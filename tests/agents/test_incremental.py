@@ -1,0 +1,136 @@
+"""A turn touches only what is new, and its tokens are those that rendering and tokenising everything anew gives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from turnwise.agents.bench.client import KINDS, ClientWorkload, TalkKind, kind_renderer, look, talk
+from turnwise.agents.bench.families import FAMILIES, family_tokenizer
+from turnwise.agents.tokens.encoding import Encoder
+from turnwise.agents.tokens.renderer import _OPENING, Extension, Renderer
+from turnwise.agents.tokens.telling import told_below
+from turnwise.agents.tokens.template import SENTINEL
+from turnwise.envs.messages import Message
+from turnwise.tools.core import Tool, ToolCall, tool
+
+ODD = ["red ", "scarf", " ", "\n", "\n\n", "<", "|>", "é", "中", "🙂", "[INST]", "<|im_end|>", "<b>", "\ud800", "</s>", "¤", "¤¤", "<tool_response>"]  # fmt: skip
+
+
+@functools.cache
+def whole(name: str) -> Any:
+    """Encodes a text at once, as the tokeniser itself does."""
+    encoder = Encoder(family_tokenizer(name), family_tokenizer(name).chat_template)
+    encoder._apart = False
+    return encoder
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_pieces_have_the_tokens_of_the_whole_text(name: str) -> None:
+    made = Encoder(family_tokenizer(name), family_tokenizer(name).chat_template)
+    assert made._apart  # or nothing is tried here
+    rng, known = Random(name), None
+    parts = [*(control.text for control in made.controls), *map(made.guard, ODD)]
+    text = ""
+    for _ in range(300):
+        text = text[: rng.randrange(len(text) + 1)] if rng.random() < 0.3 else text
+        text += "".join(rng.choices(parts, k=rng.randrange(1, 6)))
+        text = text[-400:] if rng.random() < 0.05 else text
+        known = made.encode_on(text, known)
+        assert known.ids == made.encode(text) == whole(name).encode(text)
+        assert made.encode_after(text) == whole(name).encode_after(text)
+
+
+# --- every turn of ragged conversations --------------------------------------------------------------
+
+
+def anew(
+    made: Any, messages: Sequence[Message], new: int, last: int | None, tools: Sequence[Tool]
+) -> Extension:
+    """The extension, for which everything is rendered and encoded whole, with nothing kept from other turns."""
+    *said, reply = messages[: len(messages) - new]
+    later = messages[len(messages) - new :]
+    head, head_tools = (_OPENING, ()) if made.append_only else (said, tools)
+    before = made.template.render(head, head_tools)
+    now = made.template.render((*head, reply, *later), head_tools)
+    if not now.startswith(before) or not made._holds(now[len(before) :], reply.content):
+        return Extension(
+            tuple(made.encoder.encode(made.template.render(told_below(messages, made.instruction), tools))),
+            True,
+        )
+    text = made.template.render((*head, made._stand_in(reply), *later), head_tools).rpartition(SENTINEL)[2]
+    ends = made._ends_of(reply)
+    if made.template.writes_call(reply):
+        text = next((end.text + text.partition(end.text)[2] for end in ends if end.text in text), text)
+    ids = made.encoder.encode_after(text)
+    if last in (one.id for one in ends):
+        if last in ids:
+            ids = ids[ids.index(last) + 1 :]
+        elif made._end_inside is not None and ids[:1] == [made._end_inside.id]:
+            ids = ids[1:]
+    return Extension(tuple(ids))
+
+
+def ragged(rng: Random, turns: int, *, tools: bool) -> Iterator[list[Message]]:
+    """A conversation after each of its observations; replies and observations come in runs of one kind and in none."""
+    words = lambda: "".join(rng.choices([*ODD, "the red scarf ", "costs 12 "], k=rng.randrange(1, 9)))
+    messages = [Message("system", words())] * rng.randrange(2) + [Message("user", words())]
+    yield [*messages]
+    form = "words"
+    for _ in range(turns):
+        if rng.random() < rng.choice([0.02, 0.3]):
+            form = rng.choice(
+                ["words", "thought", "call", "thought and call"] if tools else ["words", "thought"]
+            )
+        thought = f"<think>\n{words()}\n</think>\n\n" if "thought" in form else ""
+        calls = (ToolCall("look", {"query": words()}, "call_0"),) if "call" in form else ()
+        messages.append(Message("assistant", f"{thought}{'' if calls else words()}", calls))
+        if calls:
+            messages.append(Message("tool", words(), tool_call_id="call_0"))
+        if not calls or rng.random() < 0.05:
+            messages.append(Message("user", words()))
+        yield [*messages]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("tools", [False, True])
+def test_every_turn_has_the_tokens_of_doing_everything_anew(name: str, tools: bool) -> None:
+    told = (tool(look),) if tools else ()
+    form, rewritten = "auto" if tools else "none", 0
+    made = Renderer(family_tokenizer(name), tools_format=form, instruction="Aim high." if tools else "")
+    plain: Any = Renderer(family_tokenizer(name), tools_format=form, instruction=made.instruction)
+    plain.encoder._apart = False
+    for seed in range(4):
+        rng, kept = Random(f"{name}{seed}"), made.conversation(None)
+        said = 0
+        for messages in ragged(rng, 45, tools=tools):
+            if not said:
+                assert made.start(messages, told, kept) == plain.start(messages, told)
+            else:
+                new, last = len(messages) - said - 1, rng.choice([made.stop_ids[0], 5])
+                found = made.extend(messages, new, last, told, kept)
+                assert found == anew(plain, messages, new, last, told), (seed, len(messages))
+                rewritten += found.fresh
+            said = len(messages)
+    assert bool(rewritten) == (not made.append_only)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.family}-{kind.form}")
+def test_the_work_of_a_turn_does_not_grow_with_the_conversation(kind: TalkKind) -> None:
+    """But for the whole rendering that is compared at each power of two."""
+    talked = talk(kind, kind_renderer(kind), ClientWorkload(turns=62, words=8, said=3), 1)
+
+    def most(turns: Sequence[Any], count: str) -> int:
+        return max(getattr(work, count) for work in turns)
+
+    early, late = (
+        talked.work[8:13],
+        talked.work[34:60],
+    )  # before turns 10 to 14, 36 to 61: no power of two among them
+    for count in ("renderings", "rendered", "guarded", "encoded"):
+        assert most(late, count) <= 1.5 * most(early, count), count
+    assert sum(work.rendered for work in talked.work) < 40 * len(talked.work)
