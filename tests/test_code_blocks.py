@@ -46,9 +46,19 @@ def short(command: str) -> list[str]:
     return [*words, *(("--set", *SHORT) if words[:2] == ["turnwise", "train"] else ())]
 
 
+def heavy(page: Path) -> bool:
+    """Whether a page trains or plays a pretrained model, which takes minutes of a processor."""
+    return "smollm2" in page.read_text("utf-8")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
-def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.stem, marks=[pytest.mark.full] if heavy(page) else []) for page in FOLLOWED],
+)
+def test_a_page_can_be_followed(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if heavy(page):
+        request.getfixturevalue("smollm2")
     if any("turnwise train" in command for block in pages.blocks(page) for command in block.commands):
         pytest.importorskip("torch")
     for block in pages.blocks(page):
