@@ -102,3 +102,15 @@ def check_number(made: int, most: int) -> None:
     if made > most:
         takes = "one action" if most == 1 else f"at most {most} actions"
         raise ToolError(f"A turn takes {takes}: this message has {made}, and none was carried out.")
+
+
+def one_act_rules(what: str, turns: int, how: str = "") -> str:
+    """Tell the rules of a world that takes one act a message, for the end of its system message.
+
+    >>> one_act_rules("move", 20)
+    ' Each message takes one move: one with several spends its turn, and none of them is carried out. You have 20 turns.'
+    """
+    return (
+        f" Each message takes one {what}{how}: one with several spends its turn, and none of them is carried out. "
+        f"You have {turns} turns."
+    )

@@ -46,6 +46,12 @@ class GridEnv(CommandEnv[GridState]):
     def begin(self, task: Task) -> GridState:
         return begin(_board(task))
 
+    def rules(self, task: Task) -> str:
+        """Turns alone where a message may have several moves: how many is told with the game."""
+        told = super().rules(task)
+        several = told and task.options.get("moves", 1) > 1
+        return f" You have {task.options.get('turn_limit', self.turn_limit)} turns." if several else told
+
     def opening(self, state: GridState) -> tuple[str, str]:
         return opening(state)
 

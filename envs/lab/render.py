@@ -19,7 +19,8 @@ SYSTEM = {
         "ROOM, open X, close X, take X, put X in/on Y, drop X, pour X into Y, mix X, empty X, activate X, "
         "deactivate X, measure X (with a thermometer), test X with Y (an instrument such as a scale), connect X to Y, disconnect X, cross X with Y (with a "
         "brush), examine X, look, wait, focus on X. Focus only on what the task names, when it is time: a wrong "
-        "focus cannot be taken back."
+        "focus cannot be taken back. A device must be on to work, and heats or cools what is in it turn by turn; only a "
+        "thermometer shows how warm something is."
     ),
 }
 _SPACED = re.compile(r" ([.,:?])")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from turnwise.envs.acting import one_act_rules
 from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.index import words_of
 from turnwise.envs.search.knobs import SearchLayout
@@ -23,7 +24,8 @@ SYSTEM = {
         "passage, cite[number] what your answer rests on, judge[yes or no] whether the latest results help, or "
         "answer[text], which ends the episode. Further results are shown by search[words, page=2]; filter[words, "
         "kind=city, since=1930, until=1940] keeps a kind and years. Pages may be out of date, and names may be "
-        "shared: look at the dates.{weigh} Answer as short as possible, and answer[unknown] if no page tells it."
+        "shared: look at the dates. search finds pages that have any of the words, filter and count "
+        "only those that have all of them.{weigh} Answer as short as possible, and answer[unknown] if no page tells it."
     ),
 }
 _NAME = re.compile(r"(?:(?:The|the) )?[A-Z][\w-]+(?: (?:of )?[A-Z][\w-]+)*|\b\d[\d,]*\b")
@@ -43,7 +45,8 @@ def system_message(quest: Quest) -> str:
     layout = quest.layout
     weigh = _WEIGH if quest.task.options["library"].get("disputed") else ""
     semantic = "semantic_search[text], " if layout.semantic else ""
-    return SYSTEM[layout.pages].format(semantic=semantic, weigh=weigh)
+    rules = one_act_rules("action", layout.turn_limit) if layout.pages == "full" else ""
+    return f"{SYSTEM[layout.pages].format(semantic=semantic, weigh=weigh)}{rules}"
 
 
 def show_results(state: SearchState, total: int | None = None) -> str:

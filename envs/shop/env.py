@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
+from turnwise.envs.acting import one_act_rules
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.shop import solver
@@ -41,6 +42,8 @@ class ShopEnv(AgentEnv[ShopState]):
     def initial(self, task: Task) -> tuple[ShopState, Messages]:
         state = ShopState(world_of(task))
         system = SYSTEM[state.world.layout.pages]
+        if not state.world.layout.compact:
+            system += one_act_rules("action", task.options.get("turn_limit", self.turn_limit))
         return state, Messages((Message("system", system), Message("user", render(state))))
 
     def transition(self, state: ShopState, action: Message) -> Transition[ShopState]:

@@ -13,7 +13,9 @@ SYSTEM = {
     "full": (
         "You are in a web shop. Buy the product that the instruction asks for, with the options it names. "
         "Each turn, write one action: search[words] or click[something on the page]. Click an option's value "
-        "to choose it; click[buy now] buys and ends the episode."
+        "to choose it; click[buy now] buys and ends the episode. A search shows goods; click one to open its page. Options, "
+        "Buy Now and the pages of details (Description, Features, Reviews) are on that page only: from a page of "
+        "details, click[< prev] leads back to it."
     ),
 }
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from turnwise.envs.acting import one_act_rules
 from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Step, Transition
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.envs.worlds.one_command import LONGEST, NONE_FOUND, TOOLS, Forms, Tried, is_plain, spoken
@@ -57,6 +58,14 @@ class CommandEnv(AgentEnv[State]):
         """The system message and the first observation."""
         raise NotImplementedError
 
+    def rules(self, task: Task) -> str:
+        """The rules of every message, told after the system message where texts are sentences."""
+        if task.options.get("text") != "full":
+            return ""
+        return one_act_rules(
+            "command", task.options.get("turn_limit", self.turn_limit), ", as text or with the tool act"
+        )
+
     def obey(self, state: State, words: Sequence[str]) -> CommandAnswer[State]:
         """What a command does.
 
@@ -93,6 +102,7 @@ class CommandEnv(AgentEnv[State]):
     def initial(self, task: Task) -> tuple[State, Messages]:
         state = self.begin(task)
         system, text = self.opening(state)
+        system += self.rules(task)
         if task.options.get("commands") == "shown":
             text = f"{text}\n{self._hint(state)}"
         return state, Messages((Message("system", system), Message("user", text, images=self.images(state))))

@@ -447,3 +447,40 @@ def test_any_text_is_answered(name: str) -> None:
     for _ in range(400):
         env.restore(start)
         env.step(" ".join(rng.choice(words) for _ in range(rng.randrange(14))))
+
+
+@pytest.mark.parametrize(
+    ("suite", "told"),
+    [
+        ("search/standard", "one action"),
+        ("shop/standard", "one action"),
+        ("shop/easy", "Buy Now and the pages of details"),
+        ("lab/standard", "one command, as text or with the tool act"),
+        ("household/standard", "one command"),
+        ("craft/asked", "one command"),
+        ("grid/sokoban", "one command"),
+    ],
+)
+def test_the_rules_are_told_before_they_are_broken(suite, told):
+    env, task = make(get_suite(suite).env), suite_task(get_suite(suite), Split.TEST, 0)
+    system = env.reset(seed=0, options={"task": task})[0][0].content
+    assert told in system
+    assert system.endswith(f"none of them is carried out. You have {task.options['turn_limit']} turns.")
+
+
+def test_small_formats_tell_no_more_than_before():
+    small = {
+        "search/quick": "search[x] or answer[x] .",
+        "shop/quick": "Shop: search[words] or click[x].",
+        "household/easy": "house : go , open , close , take , put , clean , heat , cool , use .",
+        "grid/maze": "grid : up , down , left or right .",
+    }
+    for suite, system in small.items():
+        env, task = make(get_suite(suite).env), suite_task(get_suite(suite), Split.TEST, 0)
+        assert env.reset(seed=0, options={"task": task})[0][0].content == system
+
+
+def test_where_a_message_may_have_several_moves_only_the_turns_are_told():
+    task = suite_task(get_suite("grid/sokoban-hard"), Split.TEST, 0)
+    system = make("turnwise/Grid-v0").reset(seed=0, options={"task": task})[0][0].content
+    assert system.endswith("write one to 3 moves: up, down, left or right. You have 40 turns.")
