@@ -8,7 +8,7 @@ A new engine is one file: a class under ``@component("engine", NAME, requires=â€
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from turnwise.errors import MissingDependencyError
@@ -54,6 +54,17 @@ def check_model(name: str, config: Any, device: str) -> None:
     check = getattr(get_component("engine", name).target, "check_model", None)
     if check is not None:
         check(config, device)
+
+
+def check_names(name: str, published: Callable[[], frozenset[str]], model: str) -> None:
+    """Refuse weights whose names the engine does not know, by a static method ``check_names(published, model)``.
+
+    Raises:
+        EngineError: the model's own files name them otherwise.
+    """
+    check = getattr(get_component("engine", name).target, "check_names", None)
+    if check is not None:
+        check(published(), model)
 
 
 def open_engine(name: str, model: str, **options: Any) -> Any:

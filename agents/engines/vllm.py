@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
 from turnwise.agents.engines.vllm_start import check_context, start, use_cuda
+from turnwise.agents.models.loading import stored_names
 from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError
 from turnwise.registry import component
@@ -68,6 +69,23 @@ class VllmEngine:
             raise EngineError(
                 f"vLLM on a CPU cannot be given new weights of a mixture of experts ({config.model_type}): it goes on with the old.",
                 "Sample with torch (--set engine.kind=torch), or train on a GPU.",
+            )
+
+    @staticmethod
+    def check_names(published: frozenset[str], model: str) -> None:
+        """Refuse weights that the model's files name otherwise: vLLM's loaders of each architecture know the names of the files alone.
+
+        Raises:
+            EngineError: there are some.
+        """
+        stored = stored_names(model)
+        strange = sorted(published - stored)
+        if stored and strange:
+            raise EngineError(
+                f"The weights of {model} have other names in training than in its files: {strange[0]}, of {len(strange)}. "
+                "vLLM takes new weights by the names of the files.",
+                "Save the model anew (AutoModelForCausalLM.from_pretrained and save_pretrained), or sample with torch "
+                "(--set engine.kind=torch).",
             )
 
     @staticmethod

@@ -80,6 +80,17 @@ def load_causal(model: str | Path, dtype: Any) -> Any:
     return loaded
 
 
+def stored_names(folder: str | Path) -> frozenset[str]:
+    """The names of the weights in a model's folder; none where it has no safetensors."""
+    from safetensors import safe_open
+
+    found: set[str] = set()
+    for path in Path(folder).glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            found.update(file.keys())
+    return frozenset(found)
+
+
 def take_over(model: Any, tensors: Mapping[str, Any]) -> list[str]:
     """Give a loaded model the weights of a checkpoint; return the names that do not fit.
 

@@ -155,6 +155,10 @@ def _parsed(spec: str) -> tuple[Component, str]:
         known = {entry.name: entry for entry in reversed(policies())}
         if kind not in known and _names_own(spec):
             kind, target = "python", spec
+        if kind not in known and kind.endswith(".py"):
+            raise TurnwiseError(
+                f"{kind} is a file, and which policy in it is meant is not said.", f"Write {kind}:NAME."
+            )
         if kind not in known:
             raise not_found("kind of policy", kind, known)
         entry = known[kind]

@@ -266,8 +266,9 @@ def of_raised(error: BaseException, *, policy: bool) -> Blame:
             return Blame(FaultCause.TIMED_OUT, said)
         case _ if policy:
             blame = getattr(error.__cause__, "blame", None)
-            known = isinstance(blame, Blame) and blame.party is Party.INFRASTRUCTURE
-            return Blame(blame.cause if known else FaultCause.POLICY_FAILED, said)
+            if isinstance(blame, Blame) and blame.party is Party.INFRASTRUCTURE:
+                return Blame(blame.cause, said)
+            return Blame(FaultCause.POLICY_FAILED, said)
         case VerifierError():
             return Blame(FaultCause.JUDGEMENT_FAILED, said)
         case InfraError():

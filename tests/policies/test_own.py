@@ -165,7 +165,8 @@ def test_a_policy_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ("vlm:some/model", "Did you mean 'vllm'?"),
         ("no_such_module_here:act", "There is no kind of policy 'no_such_module_here'"),
         ("no_such_file.py:act", "There is no file no_such_file.py"),
-        ("no_such_file.py:", "There is no kind of policy"),
+        ("no_such_file.py:", "which policy in it is meant"),
+        ("mine.py", "Write mine.py:NAME"),
     ],
 )
 def test_a_spec_that_names_nothing(spec, said):

@@ -12,8 +12,9 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file, save_file
 
-from turnwise.agents.engines.registry import check_model
+from turnwise.agents.engines.registry import check_model, check_names
 from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.models.loading import stored_names
 from turnwise.agents.models.vocabulary import end_ids, keep_ends
 from turnwise.agents.policies.model import ChatFormat
 from turnwise.errors import EngineError, RunError, TurnwiseError
@@ -22,6 +23,7 @@ from turnwise.trainers.learn.adapters import check_adapters
 from turnwise.trainers.learn.model import hidden_states, load_model, own_logits, token_stats
 from turnwise.trainers.learn.options import LoraOptions
 from turnwise.trainers.learn.sync import check_learner, push_weights
+from turnwise.trainers.learn.whole import published_names
 from turnwise.trainers.run.alarms import alarm
 from turnwise.trainers.run.checkpoint import save_model
 
@@ -101,6 +103,42 @@ def test_vllm_on_a_cpu_refuses_mixtures_before_anything_is_spent() -> None:
     check_model("vllm", mixture, "cuda")
     check_model("vllm", dense, "cpu")
     check_model("torch", mixture, "cpu")
+
+
+PUBLISHED = {
+    "qwen3_moe": "model.layers.0.mlp.experts.1.gate_proj.weight",
+    "mixtral": "model.layers.0.block_sparse_moe.experts.1.w1.weight",
+    "qwen2_moe": "model.layers.0.mlp.experts.1.up_proj.weight",
+    "olmoe": "model.layers.0.mlp.experts.1.down_proj.weight",
+    "gpt_oss": "model.layers.0.mlp.experts.gate_up_proj",
+}
+"""How published checkpoints of mixtures name a weight of an expert, which is how vLLM's loaders ask for it."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_mixtures_are_published_under_the_names_of_their_files_and_others_are_refused(
+    name: str, tmp_path: Path
+) -> None:
+    model, _ = tiny(name)
+    save_model(tmp_path, model, NOBODY, ChatFormat())
+    names = published_names(model)
+    assert PUBLISHED[name] in names
+    assert names == stored_names(tmp_path)
+    check_names("vllm", lambda: names, str(tmp_path))
+    save_file(
+        {f"text.{key}": tensor for key, tensor in load_file(tmp_path / "model.safetensors").items()},
+        tmp_path / "model.safetensors",
+    )
+    with pytest.raises(
+        EngineError, match=rf"other names in training than in its files: .*, of {len(names)}\."
+    ):
+        check_names("vllm", lambda: names, str(tmp_path))
+    check_names("torch", lambda: names, str(tmp_path))
+
+
+def test_adapters_and_tied_ends_change_no_published_name(tied: Path) -> None:
+    model = load_model(str(tied), CPU, lora=LoraOptions(2, 4, ["q_proj"]))
+    assert published_names(model) == stored_names(tied)
 
 
 @pytest.fixture(scope="module")

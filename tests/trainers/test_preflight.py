@@ -25,7 +25,7 @@ from turnwise.trainers.recipe.schema import Scratch
 from turnwise.trainers.run import preflight
 from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.loop import train
-from turnwise.trainers.run.ready import rehearse
+from turnwise.trainers.run.ready import beginning, rehearse
 from turnwise.trainers.run.resources import check_disk, count_weights
 
 
@@ -304,6 +304,14 @@ def test_a_model_folder_that_cannot_be_read(
     (folder / "tokenizer.json").write_text("{")
     with pytest.raises(TurnwiseError, match=r"The model .* cannot be loaded"):
         rehearse(recipe, tmp_path)
+
+
+def test_a_model_that_begins_with_nothing_and_no_warm_start_is_told(letters: dict[str, Any]) -> None:
+    scratch = {"model": {"scratch": {"layers": 2, "width": 128, "heads": 4}}}
+    bare = {key: value for key, value in letters.items() if key != "warm_start"} | scratch
+    assert "random weights and no warm start" in beginning(opened(check_recipe(bare)))
+    warm = {"warm_start": {"episodes": 32, "demonstrator": "gold"}}
+    assert not beginning(opened(check_recipe(bare | warm)))
 
 
 def test_checkpoints_that_do_not_fit_on_the_disk(letters: dict[str, Any], tmp_path: Path) -> None:

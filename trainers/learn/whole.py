@@ -86,6 +86,18 @@ def checkpoint_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from _as_saved(base_of(model), {name: tensor.detach() for name, tensor in tensors.items()}).items()
 
 
+def published_names(model: nn.Module) -> frozenset[str]:
+    """The names that all weights of a model are published under, but for those that are other weights by another name."""
+    base = base_of(model)
+    tensors = (
+        _state(base, lambda layer: dict(layer.get_base_layer().named_parameters()))
+        if hasattr(model, "get_base_model")
+        else base.state_dict()
+    )
+    hollow = {name: tensor.to("meta") for name, tensor in tensors.items()}
+    return frozenset(_as_saved(base, hollow)) - set(getattr(base, "all_tied_weights_keys", None) or ())
+
+
 def _as_saved(model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Some architectures hold their weights fused or renamed; their checkpoints, and vLLM, do not."""
     from transformers import PreTrainedModel

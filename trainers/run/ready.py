@@ -46,6 +46,7 @@ async def make_ready(recipe: Recipe, run: RunDirectory, look: bool, log: Callabl
         renderer = make_renderer(tokenizer, source, talk)
         log(
             f"{await preflight(options.preflight, renderer, context)}; {room}; a reply ends with {renderer.ends}"
+            f"{beginning(options)}"
         )
     return source
 
@@ -70,7 +71,14 @@ def rehearse(recipe: Recipe, out: Path) -> str:
         _check_model(options, str(found), tokenizer)
     renderer = make_renderer(tokenizer, found, chat_format_of(options.session.talk, run_clock(out)))
     said = asyncio.run(preflight(options.preflight, renderer, context))
-    return f"{said}; {room}; a reply ends with {renderer.ends}"
+    return f"{said}; {room}; a reply ends with {renderer.ends}{beginning(options)}"
+
+
+def beginning(options: RunOptions) -> str:
+    """What is to be known of a model that begins knowing nothing."""
+    if options.scratch is None or options.warm is not None:
+        return ""
+    return "; it begins with random weights and no warm start, so that it learns only where random text is rewarded now and then"
 
 
 def _check_model(options: RunOptions, source: str, tokenizer: Any) -> None:

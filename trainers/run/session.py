@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from turnwise.agents.core import Policy, Sampling
-from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
+from turnwise.agents.engines.registry import OTHER_ENGINE, check_names, open_engine
 from turnwise.agents.gateway.agent_program import launcher_of, program_of
 from turnwise.agents.gateway.launching import Launcher
 from turnwise.agents.models.loading import load_tokenizer
@@ -26,6 +26,7 @@ from turnwise.trainers.learn.model import base_of, choose_device, load_model
 from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.sync import check_learner
 from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
+from turnwise.trainers.learn.whole import published_names
 from turnwise.trainers.recipe.schema import EngineOptions
 from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.circumstances import run_clock
@@ -73,6 +74,7 @@ class TrainingSession:
         self.renderer = make_renderer(self.tokenizer, self.source, self.chat_format)
         self._make_learner(self._load())
         check_learner(self.learner.model)
+        check_names(options.roles.engine.kind, lambda: published_names(self.learner.model), self.source)
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
         self._launcher: Launcher | None = None
