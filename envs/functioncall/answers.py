@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from turnwise.envs.functioncall.hearing import WordsMeaning, meaning
-from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
+from turnwise.envs.worlds.vocabulary import MONTHS, UNITS, number_of
 from turnwise.tasks.core import Json
 
 AnswerKey: TypeAlias = float | str
@@ -41,12 +41,7 @@ _DURATION = re.compile(
 _STAR = re.compile(r"^([ \t]*)\*(?=[ \t])", re.MULTILINE)  # before an item of a list
 _ITEMS = re.compile(r"^[ \t]*\d+[.)](?=[ \t]+\S)", re.MULTILINE)
 _DIGITS = r"(?<![\w.])\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,]*\d)|(?<![\w.])\d+(?:\.\d+)?(?!\d)"
-_TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_WORDED = {word: value for value, word in enumerate((*NUMBERS, *_TEENS))}
-_WORDED |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
-_SCALES = {"hundred": 100, "thousand": 1000}
-_ANY_WORD = "|".join(sorted((*_WORDED, *_SCALES), key=len, reverse=True))
+_ANY_WORD = "|".join(sorted((*UNITS, "hundred", "thousand"), key=len, reverse=True))
 _NUMBER = re.compile(
     rf"(?P<digits>{_DIGITS})|\b(?:a )?(?:{_ANY_WORD})(?:(?:[- ]| and )(?:{_ANY_WORD})){{0,12}}\b",
     re.IGNORECASE,
@@ -273,7 +268,11 @@ def _numbers(text: str) -> list[_NamedValue]:
     masked = _DURATION.sub(lambda found: " " * len(found[0]), masked)
     ones: list[_NamedValue] = []
     for one in _NUMBER.finditer(masked):
-        value = float(re.sub("[,' ]", "", one[0])) if one["digits"] else _from_words(one[0])
+        value = (
+            float(re.sub("[,' ]", "", one[0]))
+            if one["digits"]
+            else float(number_of(re.findall("[a-z]+", one[0].lower())))
+        )
         lone = one[0].lower() == "one"
         (ones if lone else found).append(_NamedValue(one.start(), one.end(), value))
     if found:
@@ -288,19 +287,6 @@ def _numbers(text: str) -> list[_NamedValue]:
 
 def _minutes(duration: re.Match[str]) -> float:
     return 60.0 * int(duration["hours"]) + int(duration["minutes"] or 0)
-
-
-def _from_words(text: str) -> float:
-    """A number in words: what stands before a hundred or a thousand is multiplied by it."""
-    whole = part = 0
-    for word in re.findall("[a-z]+", text.lower()):
-        if word == "hundred":
-            part = max(part, 1) * 100
-        elif word == "thousand":
-            whole, part = whole + max(part, 1) * 1000, 0
-        else:
-            part += _WORDED.get(word, 0)
-    return float(whole + part)
 
 
 def _repeats(text: str, one: _NamedValue, request: str) -> bool:

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from turnwise.envs.worlds.vocabulary import NUMBERS
+
 UNKNOWN = "unknown"
 _ABSTENTION = (
     r"unknown|undetermined|unanswerable|no answer|insufficient information|no information(?: available| found)?"
@@ -27,7 +29,7 @@ _FRAME = frozenset(
     ["final", "answer", "is", "it", "its", "was", "in", "year", "there", "are", "that", "would", "be"]
 )
 """Words before an answer that make it a sentence."""
-_SPELT = frozenset(["one", "two", "three", "four", "five", "six", "seven", "eight"])
+_SPELT = frozenset(NUMBERS[1:9])
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _JUNK = re.compile(r"(?<!\d)[.,](?=\d)|[.](?!\d)|(?<=\d),(?=\d)|(?<=\w)-|-(?!\d)|[^\w\s.-]|_")

@@ -14,6 +14,7 @@ from turnwise.envs.search.graph import SOURCES, WorldGraph
 from turnwise.envs.search.phrases import search_phrases
 from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.envs.search.schema import NUMBER, YEAR, Relation, schema
+from turnwise.envs.worlds.vocabulary import NUMBERS
 from turnwise.tasks.core import Split
 
 _STARTS = ("book", "film", "event", "company", "school", "person", "city")
@@ -203,7 +204,7 @@ def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
         Rubric((0, at), (at,), (draft.pages.position(entity),)) for at, entity in enumerate(found, start=1)
     )
     return _question(
-        draft, said, "aggregation", (str(len(found)), _SPELT[len(found)]), found,
+        draft, said, "aggregation", (str(len(found)), NUMBERS[len(found)]), found,
         entities=names, answer=0, rubric=rubric, hops=1,
     )  # fmt: skip
 
@@ -332,7 +333,6 @@ FORMS: dict[str, Callable[[QuestionDraft], SearchQuestion | None]] = {
 }  # fmt: skip
 
 _ITS, _IT = re.compile(r"\bits\b"), re.compile(r"\bit\b")
-_SPELT = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
 def _asks(draft: QuestionDraft, target: str, what: str) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
+from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS, month_number, names_month
 
 FactKind: TypeAlias = Literal["money", "count", "date", "time", "code", "word"]
 MOST = 3
@@ -25,8 +25,7 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)(?!\d)")
-_MONTHS = [month.lower() for month in MONTHS]
-_MONTH = rf"({'|'.join(_MONTHS)}|{'|'.join(month[:3] for month in _MONTHS)})\b\.?"
+_MONTH = rf"({'|'.join(MONTHS)}|{'|'.join(month[:3] for month in MONTHS)})\b\.?"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _MONTH_DAY = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?:,? (\d{{4}})\b)?", re.IGNORECASE)
 _DAY_MONTH = re.compile(rf"\b{_DAY} (?:of )?{_MONTH}(?:,? (\d{{4}})\b)?", re.IGNORECASE)
@@ -237,12 +236,10 @@ def _counts(text: str) -> list[FoundValue]:
 
 def _days(text: str) -> list[FoundValue]:
     def day(month: str, number: str, year: str | None) -> str:
-        names = [name[:3] for name in _MONTHS]
-        return f"{year or ''}-{names.index(month[:3].lower()) + 1:02}-{int(number):02}"
+        return f"{year or ''}-{month_number(month):02}-{int(number):02}"
 
     found = _found(_DATE, text, lambda match: "-".join(match.groups()))
-    lower = text.lower()
-    if text.isascii() and not any(month[:3] in lower for month in _MONTHS):
+    if text.isascii() and not names_month(text.lower()):
         return found
     found += _found(_DAY_MONTH, text, lambda match: day(match[2], match[1], match[3]))
     taken = {place for one in found for place in range(one.start, one.end)}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from turnwise.envs.shop.asking.core import AskedPart, AskKind, AskSituation, Maker, dollars
 from turnwise.envs.shop.conditions import Condition
 from turnwise.envs.shop.goods.draw import Listed
+from turnwise.envs.worlds.vocabulary import NUMBERS
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ROOM = (1.02, 1.08, 1.15)  # how much more than the price people would pay
@@ -30,16 +31,14 @@ def _left_over(s: AskSituation) -> AskedPart:
 def _shared(s: AskSituation) -> AskedPart:
     people = s.rng.choice((2, 3, 4, 5))
     each = math.ceil(_cap(s) / people)
-    number = ("two", "three", "four", "five")[people - 2]
-    return AskedPart("price", {"people": number, "each": dollars(each)}, cap=float(each * people))
+    return AskedPart("price", {"people": NUMBERS[people], "each": dollars(each)}, cap=float(each * people))
 
 
 def _several(s: AskSituation) -> AskedPart:
     count = s.rng.choice((2, 3, 4, 6))
     total = math.ceil(_cap(s) * count)
-    number = {2: "two", 3: "three", 4: "four", 6: "six"}[count]
     return AskedPart(
-        "price", {"count": number, "total": dollars(total)}, cap=math.floor(100 * total / count) / 100
+        "price", {"count": NUMBERS[count], "total": dollars(total)}, cap=math.floor(100 * total / count) / 100
     )
 
 

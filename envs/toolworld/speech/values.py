@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.facts import amounts, dates, firm_amounts
 from turnwise.envs.toolworld.speech.words import normal, shape_of
-from turnwise.envs.worlds.vocabulary import MONTHS
+from turnwise.envs.worlds.vocabulary import MONTHS, month_number, names_month
 
 Value: TypeAlias = tuple[str, str]
 """(kind, value): two values of one kind are rivals, such as two order numbers."""
@@ -17,7 +17,6 @@ Value: TypeAlias = tuple[str, str]
 _CODE = re.compile(r"(?<![\w.@-])#?((?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]*)(?![\w@])")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|gb|mb|k)", re.IGNORECASE)
 _DAY = re.compile(r"-(\d{4}-\d\d-\d\d)$")
-_MONTHS = [month[:3].lower() for month in MONTHS]
 _MONTH = rf"({'|'.join(MONTHS)}|{'|'.join(month[:3] for month in MONTHS)})\.?"
 _MONTH_DAY = re.compile(rf"\b{_MONTH} (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?\b", re.IGNORECASE)
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_MONTH}(?!\w)", re.IGNORECASE)
@@ -166,13 +165,12 @@ def _dates(text: str) -> Named:
 
 def _days(text: str) -> Named:
     """Days that are told without a year, as MM-DD."""
-    lower = text.lower()
-    if not any(month in lower for month in _MONTHS):
+    if not names_month(text.lower()):
         return _NOTHING
     found = {(month, day) for month, day in _MONTH_DAY.findall(text)} | {
         (month, day) for day, month in _DAY_MONTH.findall(text)
     }
-    days = (f"{_MONTHS.index(month[:3].lower()) + 1:02}-{int(day):02}" for month, day in found)
+    days = (f"{month_number(month):02}-{int(day):02}" for month, day in found)
     return _of_values(("date", day) for day in days)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import re2
 
 from turnwise.envs.toolworld.speech.ways import loosened
-from turnwise.envs.worlds.vocabulary import NUMBERS
+from turnwise.envs.worlds.vocabulary import SCALES, UNITS
 
 _SIGNS = str.maketrans(
     {**dict.fromkeys("\u2018\u2019", "'"), **dict.fromkeys(map(chr, range(0x2010, 0x2016)), "-")}
@@ -29,23 +29,13 @@ _CONTRACTIONS = (
     ("right place", r"\b(?:to|in|at) the right place\b", "here"), ("it from here", r"\btake (?:it|this|things) from here\b", "do the rest"), ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
 """What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
-_TENS = dict(
-    zip(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
-        range(20, 100, 10),
-        strict=True,
-    )
-)
-_SMALL = {word: n for n, word in enumerate((*NUMBERS, *_TEENS)) if word != "one"}
-_UNITS = {**_SMALL, **_TENS}
+_UNITS = {word: value for word, value in UNITS.items() if word != "one"}
 _ANY = "|".join(sorted((*_UNITS, "one"), key=len, reverse=True))
 _NUMBER = re.compile(
-    rf"\b(?:(?:an?|one|\d+) (?={'|'.join(_SCALES)})|(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))}|one(?=[ -](?:{'|'.join(_SCALES)}))))"
-    rf"(?:(?:[ -]|(?<=hundred) and )?(?:{_ANY}|{'|'.join(_SCALES)})\b)*"
+    rf"\b(?:(?:an?|one|\d+) (?={'|'.join(SCALES)})|(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))}|one(?=[ -](?:{'|'.join(SCALES)}))))"
+    rf"(?:(?:[ -]|(?<=hundred) and )?(?:{_ANY}|{'|'.join(SCALES)})\b)*"
 )
-_PART = re.compile(rf"{_ANY}|{'|'.join(_SCALES)}|\d+")
+_PART = re.compile(rf"{_ANY}|{'|'.join(SCALES)}|\d+")
 _TYPOS = {
     "shal": "shall",
     "cofirm": "confirm",
@@ -55,7 +45,7 @@ _TYPOS = {
     "cancelation": "cancellation",
     "reservaton": "reservation",
 }
-_NUMBER_SIGNS = tuple(sorted({word[:4] for word in (*_UNITS, *_SCALES)}))
+_NUMBER_SIGNS = tuple(sorted({word[:4] for word in (*_UNITS, *SCALES)}))
 """How the words of numbers begin: where none of them stands, there is nothing to count."""
 _TYPO = re.compile(rf"\b(?:{'|'.join(_TYPOS)})\b")
 _RULES = tuple((sign, re.compile(pattern), new) for sign, pattern, new in _CONTRACTIONS)
@@ -67,7 +57,7 @@ _SPELLED = re2.compile(
                 r"\be-mail",
                 r"\bill\b",
                 rf"\b(?:{'|'.join(_TYPOS)})\b",
-                *_SCALES,
+                *SCALES,
                 rf"\b(?:{'|'.join(_UNITS)})",
             ),
         ]
@@ -142,8 +132,8 @@ def _counted(found: re.Match[str]) -> str:
         if place and now % 100 > 9 and _UNITS.get(part, 0) > 9:  # a price: seventeen fifty
             cents = sum(_UNITS.get(one, 1) for one in parts[place:])
             return f"{total + now}.{cents:02}" if cents < 100 else f"{total + now} {cents}"
-        if part in _SCALES:
-            scale = _SCALES[part]
+        if part in SCALES:
+            scale = SCALES[part]
             now = max(now, 1) * scale
             total, now = (total + now, 0) if scale > 100 else (total, now)
         else:
