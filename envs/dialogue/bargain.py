@@ -5,7 +5,8 @@ gain of the agent over that, relative to its gain at the Nash point (the deal wi
 Nash 1950), at most 1: to get it all, both must get what they value most, not half of everything.
 
 The scripted partner begins with what is best for itself. It gives way by one step for each offer that is better
-for it than all before, down to its share of the Nash point, and no further; it leaves when its patience is over.
+for it than all before, down to its share of the Nash point, and no further; it leaves when its patience is over, or
+after ``vain`` offers that were no better for it.
 A liar says that another issue matters most to it, and calls each of its offers the last. Its offers are true.
 """
 
@@ -32,6 +33,8 @@ _MORE = (
     "A message that names options is an offer of them; what it does not name stays as in your last offer. A question, or a yes "
     "with a but, accepts nothing."
 )
+_VAIN = " The other hears every offer: number {} that gives it no more than all before ends the talk, without a deal."
+_NO_BETTER = "that is no better for me ."
 _LAST = ("this is my last offer .", "i cannot do better than this .", "take it or leave it .")
 _OFFER = ("i offer {} .", "how about {} ?", "let us say {} .")
 _INSTEAD = "what would you take instead ?"
@@ -231,10 +234,19 @@ class BargainPlay(Play[BargainState]):
         worth = self.worth(1, package)
         better = worth > position.best_heard
         steps = min(STEPS, position.steps + better)
-        after = position._replace(offers=offers, steps=steps, best_heard=max(worth, position.best_heard))
+        after = position._replace(
+            offers=offers,
+            steps=steps,
+            best_heard=max(worth, position.best_heard),
+            vain=position.vain + (not better),
+        )
         if worth >= self.demand(steps):
             return self._deal(after, package)
-        return self._answer(after, self.counter(steps, package))
+        most = self.options.get("vain", 0)
+        if most and after.vain >= most:
+            after = after._replace(turns=after.turns + 1)
+            return PlayOutcome(after, f"{_NO_BETTER} goodbye .", EndReason.FAILED)
+        return self._answer(after, self.counter(steps, package), _NO_BETTER if most and not better else "")
 
     def _talked(self, position: BargainState, said: SpokenMessage) -> PlayOutcome[BargainState]:
         if self.two_sided:
@@ -242,8 +254,12 @@ class BargainPlay(Play[BargainState]):
         text = self._phrase(_MATTERS, position.turns).format(self.said_to_matter)
         return self._patient(position, text)
 
-    def _answer(self, position: BargainState, counter: Package) -> PlayOutcome[BargainState]:
+    def _answer(
+        self, position: BargainState, counter: Package, before: str = ""
+    ) -> PlayOutcome[BargainState]:
         text = self._phrase(_OFFER, position.turns).format(self.named(counter))
+        if before:
+            text = f"{before} {text}"
         if self.options["lies"]:
             text += f" {self._phrase(_LAST, position.turns)}"
         return self._patient(position._replace(offers=(position.offers[0], counter)), text)
@@ -275,7 +291,12 @@ class BargainPlay(Play[BargainState]):
             "You negotiate. Each turn say something: offer one option of every issue, accept the other's last offer, "
             "ask what matters to the other, or leave. A deal is scored by what you gain over having no deal, "
             "relative to the fairest efficient deal. The other has values of its own, and may not tell the truth."
-        ) + ("" if self.two_sided else language_game(_GAME, _MORE))
+        ) + ("" if self.two_sided else language_game(_GAME, f"{_MORE}{self._told_of_vain}"))
+
+    @property
+    def _told_of_vain(self) -> str:
+        most = self.options.get("vain", 0)
+        return _VAIN.format(most) if most else ""
 
     def opening(self, position: BargainState) -> str:
         worths = self.worths[position.seat]

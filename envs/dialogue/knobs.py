@@ -22,5 +22,8 @@ class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
     )  # turns of a bargain, presses when persuading; 0: as many as it takes
     issues: int = pydantic.Field(3, ge=2, le=5)
     choices: int = pydantic.Field(3, ge=2, le=4)  # options of each issue
+    vain: int = pydantic.Field(
+        0, ge=0
+    )  # offers no better for a scripted partner than all before; so many end it
     lies: bool = False  # the partner of a bargain
     concerns: int = pydantic.Field(2, ge=1, le=5)  # of the person to be persuaded

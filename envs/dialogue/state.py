@@ -21,6 +21,7 @@ class BargainState(NamedTuple):
     seat: int = 0
     deal: Package | None = None
     heard: tuple[str, ...] = ()  # all that was said, in order
+    vain: int = 0  # offers that were no better for the partner than all before
 
 
 class PersuadeState(NamedTuple):

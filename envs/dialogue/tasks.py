@@ -93,6 +93,7 @@ def _bargain(rng: Random, knobs: DialogueKnobs, language: Split) -> Task | None:
         "reserve": [int(most[seat] * rng.uniform(0.1, 0.3)) for seat in range(2)],
         "lies": knobs.lies,
         "patience": knobs.patience or knobs.turn_limit + 1,
+        **({"vain": knobs.vain} if knobs.vain else {}),
     }
     play = BargainPlay(Task(ENV, _ask(knobs, language), options))
     return play.task if _is_worth_playing(play) else None
