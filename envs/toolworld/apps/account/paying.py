@@ -91,7 +91,7 @@ def _tier(operation: Operation, draft: StoryDraft, row: AppSubscription) -> Wish
 def _period(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
     new = "yearly" if row.period == "monthly" else "monthly"
     price = price_of(draft.db.get("store", row.app), row.tier, new)
-    cost = f"{dollars(price)} is charged now" if new == "yearly" else f"then it costs {dollars(price)}"
+    cost = f"{dollars(price)} now" if new == "yearly" else f"{dollars(price)} from then on"
     return _of(
         operation, draft, row, {"period": new}, fill={"cost": cost, "unit": UNITS[new]}, amount=price,
         reads=(call("get_app", app=row.app),), claims=STAYS_PAUSED, share=1,
@@ -261,7 +261,7 @@ CANCEL = Operation(
 TIER = Operation(
     "tier", "change_tier",
     ("change {it} to {tier}", "move {it} to the {tier} tier", "put {it} on {tier}", "bring {it} to the {tier} tier", "switch {it} over to {tier}", "let me have {it} in {tier}"),
-    "change your {app} subscription to {tier}: {charged} is charged now, and then it costs {money}",
+    "change your {app} subscription to {tier} for {charged} now, and for {money} from then on",
     "your {app} subscription is {tier} now and costs {money}.",
     MAY["change_tier"], SUBSCRIPTIONS, _tier, DESK, PER, "What does it cost now?",
     second=("Hm, no. Make it {tier}.", "On second thoughts I would rather have {tier}.", "Wait, {tier} would be better.", "Actually, let us take {tier}."),
@@ -271,7 +271,7 @@ PERIOD = Operation(
     "period", "change_period",
     ("let me pay {it} {period} from now on", "switch {it} to {period} payment", "bill {it} {period}", "change {it} to {period} billing",
      "convert {it} to {period} payment", "set {it} to {period} billing"),
-    "change your {app} subscription to {period} billing: {cost}", "your {app} subscription is paid {period} now, and that is {money}.",
+    "change your {app} subscription to {period} billing for {cost}", "your {app} subscription is paid {period} now, and that is {money}.",
     MAY["change_period"], SUBSCRIPTIONS, _period, DESK, PER, "And what does it cost?",
 )  # fmt: skip
 PAUSE = Operation(
@@ -286,7 +286,7 @@ PAUSE = Operation(
 RESUME = Operation(
     "resume", "resume_subscription",
     ("resume {it}", "end the pause of {it}", "reactivate {it}", "lift the pause of {it}", "restart {it}", "continue {it} by ending its pause"),
-    "resume your {app} subscription; {money} is charged", "your {app} subscription is active again, and {money} was charged.",
+    "resume your {app} subscription for {money}", "your {app} subscription is active again, for {money}.",
     MAY["resume_subscription"], SUBSCRIPTIONS, _resume, DESK,
     ("What do you charge for that?", "How much is it?", "Tell me what I pay now.", "What does it cost me?"), "What do I pay for that?",
 )  # fmt: skip
@@ -294,7 +294,7 @@ SUBSCRIBE = Operation(
     "subscribe", "subscribe",
     ("subscribe me to {app} {tier}, paid {period}", "get me {app} in the {tier} tier with {period} payment", "sign me up for {app}, {tier}, {period}",
      "set up a {period} {tier} subscription to {app} for me", "take out {app} for me, {tier}, with {period} billing", "order {app} {tier} on a {period} basis"),
-    "take out a {period} {tier} subscription to {app} for {money}", "you have {app} {tier} now, and {money} was charged.",
+    "take out a {period} {tier} subscription to {app} for {money}", "you have {app} {tier} now, for {money}.",
     MAY["subscribe"], myself, _subscribe, DESK, PER, "What was charged for it?", read_for=("age_rating", "already_covered"), prepare={"age_rating": _seventeen},
 )  # fmt: skip
 SHARE = Operation(
@@ -368,7 +368,7 @@ CARD = Operation(
 STORAGE = Operation(
     "storage", "change_storage",
     ("change {it} to {new}", "switch {it} over to {new}", "move {it} to {new}", "put {it} on {new}", "set {it} to {new}", "let {it} have {new}"),
-    "change the storage plan to {plan_id} with {gigabytes} GB at a price of {money}; {charged} is charged now", "the storage plan is {plan_id} now and costs {money}.",
+    "change the storage plan to {plan_id} with {gigabytes} GB at a price of {money}, for {charged} now", "the storage plan is {plan_id} now and costs {money}.",
     MAY["change_storage"], myself, _store, DESK, PER, "What does it cost a month?", read_for=("storage_full",), rethink=_other_plan,
     second=("No, {gigabytes} GB, please.", "Hm, then I prefer {gigabytes} GB.", "Let me take {gigabytes} GB instead.", "I would say {gigabytes} GB after all."),
 )  # fmt: skip

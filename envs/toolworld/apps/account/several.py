@@ -64,7 +64,7 @@ from turnwise.envs.toolworld.operations import Operation, WishedChange, wish_for
 from turnwise.envs.toolworld.story import Stage, call, once
 
 ALLOWED = (
-    "your rules allow you to {do}", "you may {do} by your rules", "it is within your rules to {do}", "your rules let you {do}", "no rule of yours keeps you from this: {do}",
+    "your rules allow you to {do}", "you may {do} by your rules", "it is within your rules to {do}", "your rules let you {do}", "it is allowed by your rules to {do}",
     "you are allowed to {do}",
 )  # fmt: skip
 WITHIN = (
@@ -178,9 +178,10 @@ def two_for_one(draft: StoryDraft, topic: Topic) -> Stage | None:
     return _quietly(draft, first, second, "it") if second else None
 
 
-def two_things(draft: StoryDraft, operations: Sequence[Operation]) -> Stage | None:
-    """Two changes of different things."""
-    one, other = draft.rng.sample(operations, 2)
+def two_things(draft: StoryDraft) -> Stage | None:
+    """Two changes of different things; what makes a new one is the last, since all is read before anything is changed."""
+    drawn = [draft.rng.choice(some) for some in draft.rng.sample(_PAIRED, 2)]
+    one, other = sorted(drawn, key=lambda each: each is SUBSCRIBE)
     first = wish_for(draft, one)
     if first is None:
         return None
@@ -238,13 +239,16 @@ def devices(draft: StoryDraft) -> SeveralSubjects:
     )  # fmt: skip
 
 
-_PAIRED = (CANCEL, TIER, PERIOD, PAUSE, REFUND, REDEEM, STORAGE, REMOVE, LOCK, EXPORT, ERASE, MORE_SEATS, FREE, ALLOWANCE, SUBSCRIBE)  # fmt: skip
+_PAIRED = (
+    (CANCEL, TIER, PERIOD, PAUSE, SUBSCRIBE), (REFUND,), (REDEEM,), (STORAGE,), (REMOVE, LOCK), (EXPORT, ERASE), (MORE_SEATS, FREE), (ALLOWANCE,),
+)  # fmt: skip
+"""Changes of things of one sort; of two such things one could be taken for the other."""
 SEVERAL: dict[str, Primitive] = {
     **{f"if_{name}": partial(hanging, topic=topic) for name, topic in TOPICS.items()},
     **{f"if_allowed_{name}": partial(allowed, topic=topic) for name, topic in TOPICS.items()},
     **{f"{one.name}_within": partial(within, operation=one) for one in (TIER, PERIOD, SUBSCRIBE, STORAGE)},
     **{f"two_for_{name}": partial(two_for_one, topic=topic) for name, topic in TOPICS.items() if topic.then},
-    "two_things": partial(two_things, operations=_PAIRED),
+    "two_things": two_things,
     "best_subscription": lambda draft: best(draft, subscriptions(draft), (CANCEL, PAUSE, TIER, PERIOD)),
     "best_purchase": lambda draft: best(draft, purchases(draft), (REFUND,)),
     "best_device": lambda draft: best(draft, devices(draft), (REMOVE, LOCK)),
