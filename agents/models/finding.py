@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from turnwise.agents.models.gguf import SUFFIX, converted
+from turnwise.agents.models.gguf import SUFFIX, already_converted, converted
 from turnwise.agents.models.loading import not_a_model
 from turnwise.errors import TurnwiseError
 from turnwise.extras import missing
@@ -37,6 +37,16 @@ def find_model(name: str) -> str:
             f"Give a folder with a config.json, a Hugging Face id, or a registered name ({names}).",
         )
     return name
+
+
+def local_model(name: str) -> Path | None:
+    """Where a name leads on this machine, if it leads anywhere: nothing is converted, fetched or refused."""
+    try:
+        entry = _registered(name)
+        path = Path(_given_by(entry) if entry else name).expanduser()
+    except TurnwiseError:
+        return None
+    return already_converted(path) if path.suffix == SUFFIX else path
 
 
 def _registered(name: str) -> Component | None:

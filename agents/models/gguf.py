@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import os
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def converted(file: Path) -> Path:
         import gguf  # noqa: F401  # pyright: ignore[reportUnusedImport, reportMissingImports]
     with needing(f"reading {file.name}"):
         import transformers  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    folder = _home() / f"{file.stem}-{_digest(file)}"
+    folder = _folder_of(file)
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -46,12 +47,27 @@ def converted(file: Path) -> Path:
     return folder
 
 
+def already_converted(file: Path) -> Path | None:
+    """The folder of a GGUF file's model, if it is there."""
+    try:
+        folder = _folder_of(file)
+    except (OSError, PackageNotFoundError):
+        return None
+    return folder if folder.is_dir() else None
+
+
+def _folder_of(file: Path) -> Path:
+    told = file.stat()
+    return _home() / f"{file.stem}-{_digest(file, told.st_size, told.st_mtime_ns)}"
+
+
 def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "models"
 
 
-def _digest(file: Path) -> str:
-    """A hash of the file, and of the version of the library that unpacks it."""
+@functools.cache
+def _digest(file: Path, _size: int, _changed: int) -> str:
+    """A hash of the file, and of the version of the library that unpacks it; read once, as long as it stays as it is."""
     with file.open("rb") as opened:
         content = hashlib.file_digest(opened, "sha256").hexdigest()
     return hashlib.sha256(f"{content} {version('transformers')}".encode()).hexdigest()[:12]

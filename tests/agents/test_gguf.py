@@ -149,3 +149,15 @@ def test_weights_of_smollm2_are_what_its_blocks_stand_for(smollm2: str) -> None:
     unpacked = torch.from_numpy(gguf.dequantize(packed.data, packed.tensor_type)).bfloat16()
     with safe_open(Path(smollm2) / "model.safetensors", framework="pt") as tensors:
         assert torch.equal(tensors.get_tensor("model.layers.29.mlp.down_proj.weight"), unpacked)
+
+
+def test_the_viewer_finds_the_tokeniser_of_a_registered_name_and_converts_nothing(
+    smollm2: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from turnwise.trainers.view.told import tokenizer_of
+
+    assert tokenizer_of(tmp_path, "torch:smollm2") == Path(smollm2) / "tokenizer.json"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tokenizer_of(tmp_path, "torch:smollm2") is None
+    assert not [*tmp_path.iterdir()]

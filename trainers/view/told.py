@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from turnwise.agents.core import PREVIOUS, Reply, Trajectory, Turn
 from turnwise.agents.log.records import Record
+from turnwise.agents.models.finding import local_model
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json
 from turnwise.trainers.report.episodes import Said, said, visible
@@ -186,7 +187,7 @@ def _texts(file: Path, changed: int) -> functools._lru_cache_wrapper[str]:
 def tokenizer_of(folder: Path, policy: str = "") -> Path | None:
     """The tokeniser with which a run or an evaluation was played, if it is on this machine."""
     sampled = policy.rpartition(" with ")[2]  # a program's policy names the model behind it
-    model = Path(sampled.partition(":")[2]) if ":" in sampled else None
+    model = local_model(sampled.partition(":")[2]) if ":" in sampled else None
     candidates = [folder / "model", folder / "start", *([model, model / "best" / "model"] if model else [])]
     steps = sorted(folder.glob("checkpoints/step-*/model"))
     for place in [*candidates, *steps[-1:]]:
