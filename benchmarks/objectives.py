@@ -108,6 +108,7 @@ def _choice() -> list[str]:
         "",
         "| what you have | losses | what they use |",
         "|---|---|---|",
+        "| tokens of a guide, sampled under another prompt | `told_clip` | the ratio to who sampled |",
         "| advantages, a few steps on each batch | `clip`, `sapo`, `cispo`, `dppo`, `dynamic_clip`, `etr`, `bpo`, `dro` | each token's ratio |",
         "| the same, and long trajectories or a mixture of experts | `gspo`, `luspo`, `gmpo`, `grpo_guard` | the ratio of a trajectory or turn |",
         "| advantages, and entropy that falls | `clip_cov`, `kl_cov`, `high_entropy`, with `entropy`, `epo`, `siren`, `tea` beside | entropies, covariances |",
