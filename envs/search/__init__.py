@@ -8,7 +8,8 @@ answers       whether an answer is right                   question   a question
 datasets      questions from files                         vocabulary invented names
 schema → graph → encyclopedia    the made-up world and its pages
 prose         what pages say beside the facts              clues      vague clues that mean one thing
-forms         the forms of questions about it              village    a little world in few words
+forms         the forms of questions about it              phrases    how questions and clues are put
+village       a little world in few words
 corpus, index, embed, library    passages, BM25, search by meaning, all of them in memory or on disk
 remote, server                   Search-R1's protocol
 rivals                           searchers that understand nothing, for the fairness table
