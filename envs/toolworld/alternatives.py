@@ -32,31 +32,35 @@ ASKING = (
 )  # fmt: skip
 """A value → question for it."""
 ABOVE = (
-    "{what} is above {limit}", "{what} is more than {limit}", "{what} exceeds {limit}", "{what} lies above {limit}",
+    "{what} is above {limit}", "{what} is more than {limit}", "{what} is over {limit}", "{what} lies above {limit}",
     "{what} is higher than {limit}", "{what} comes to more than {limit}",
 )  # fmt: skip
 AT_MOST = (
-    "{what} is at most {limit}", "{what} is no more than {limit}", "{what} is {limit} or less", "{what} does not exceed {limit}",
+    "{what} is at most {limit}", "{what} is no more than {limit}", "{what} is {limit} or less", "{what} stays at or below {limit}",
     "{what} is not higher than {limit}", "{what} comes to {limit} at the most",
 )  # fmt: skip
 
 
 class Quantity(NamedTuple):
-    """A number that can be looked up: it is asked for, or something hangs on it."""
+    """A value that can be looked up: it is asked for, or something hangs on it."""
 
     what: tuple[str, ...]  # the words for it
     kind: FactKind
-    value: int
+    value: int | str
     report: str  # with its value as {}
     look: tuple[PlanStep, ...] = ()
     topics: frozenset[str] = frozenset()
+    choices: tuple[str, ...] = ()  # among which a word is one
 
-    def shown(self, number: int) -> str:
-        return dollars(number) if self.kind == "money" else str(number)
+    def shown(self, value: int | str) -> str:
+        return dollars(int(value)) if self.kind == "money" else str(value)
+
+    def called(self, draft: StoryDraft) -> str:
+        return draft.words(*self.what) if len(self.what) > 1 else "".join(self.what)
 
     @property
     def fact(self) -> Fact:
-        return Fact(self.kind, str(self.value))
+        return Fact(self.kind, str(self.value), self.choices)
 
     @property
     def told(self) -> str:
@@ -209,23 +213,10 @@ def limit_for(draft: StoryDraft, amount: int, *, within: bool, unit: int = 100) 
     return max(1, (amount - 1) // unit - steps) * unit
 
 
-def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = "") -> WishPart:
-    """Nothing is changed, and a value is told."""
-    say = draft.words(
-        f"change nothing and just tell me {what}",
-        f"leave everything as it is and let me know {what}",
-        f"do nothing but tell me {what}",
-        f"I only want to hear {what}, and nothing is to be changed",
-        f"keep things as they are and name {what}",
-        f"simply say {what} and do nothing else",
-    )
-    return WishPart(say, (), report, (fact,), again or f"What is {what}?")
-
-
 def question(draft: StoryDraft, known: Quantity, look: Iterable[PlanStep]) -> Stage:
-    """A request for a number."""
+    """A request for a value."""
     draft.used |= known.topics
-    what = draft.words(*known.what)
+    what = known.called(draft)
     say = draft.words(*(way.format(what=what) for way in ASKING))
     return Stage(say, once((*look, *known.look, tell(known.told))), (known.fact,), again=f"What is {what}?")
 
@@ -237,19 +228,26 @@ class Condition(NamedTuple):
     holds: bool
 
 
-def compared(draft: StoryDraft, known: Quantity, what: str = "") -> Condition:
-    """Whether a number is above a limit, or at most that."""
-    unit = 100 if known.kind == "money" or known.value > 300 else 1
-    above, over = draft.rng.random() < 0.5, draft.rng.random() < 0.5 and known.value > unit
-    limit = known.shown(limit_for(draft, known.value, within=not over, unit=unit))
-    what = what or draft.words(*known.what)
+def compared(draft: StoryDraft, known: Quantity, what: str = "", *, above: bool | None = None) -> Condition:
+    """Whether a number is above a limit, or at most that; one of both at random, where it is not said which."""
+    value = int(known.value)
+    unit = 100 if known.kind == "money" or value > 300 else 1
+    above = draft.rng.random() < 0.5 if above is None else above
+    over = draft.rng.random() < 0.5 and value > unit
+    limit = known.shown(limit_for(draft, value, within=not over, unit=unit))
+    what = what or known.called(draft)
     say = draft.words(*(way.format(what=what, limit=limit) for way in (ABOVE if above else AT_MOST)))
     return Condition(say, above is over)
 
 
 def left_alone(draft: StoryDraft, known: Quantity, what: str = "") -> WishPart:
-    """Nothing is changed, and a number is told."""
-    return leave(draft, what or draft.words(*known.what), known.fact, f"{known.told} Nothing was changed.")
+    """Nothing is changed, and a value is told."""
+    what = what or known.called(draft)
+    say = draft.words(
+        f"change nothing and just tell me {what}", f"leave everything as it is and let me know {what}", f"do nothing but tell me {what}",
+        f"I only want to hear {what}, and nothing is to be changed", f"keep things as they are and name {what}", f"simply say {what} and do nothing else",
+    )  # fmt: skip
+    return WishPart(say, (), f"{known.told} Nothing was changed.", (known.fact,), f"What is {what}?")
 
 
 def one(say: str, plan: Iterable[PlanStep], wish: WishPart) -> Stage:

@@ -337,6 +337,16 @@ def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = T
     return Stage(say, plan, insist=insist, wants=(operation.tool,) if operation.tool else ())
 
 
+FOR_PEOPLE = ("It is about {it}.", "I mean {it}.", "It concerns {it}.", "This is on account of {it}.")
+
+
+def handed_over(draft: StoryDraft, reasons: Mapping[str, tuple[str, ...]], it: str) -> Stage:
+    """What is for people, at once, for one of the reasons."""
+    reason = draft.rng.choice(sorted(reasons))
+    say = f"{draft.words(*reasons[reason])} {draft.words(*FOR_PEOPLE).format(it=it)}"
+    return Stage(say, (call("transfer_to_human", reason=reason),))
+
+
 def requests(operations: Iterable[Operation]) -> dict[str, Primitive]:
     """Requests of all changes that can be made."""
     return {one.name: partial(granted, operation=one) for one in operations if one.tool}

@@ -24,9 +24,10 @@ from turnwise.envs.toolworld.airline.parts import (
     me,
     some_trip,
 )
-from turnwise.envs.toolworld.alternatives import WishPart, decided, leave, limit_for, part
+from turnwise.envs.toolworld.airline.questions import departure_of
+from turnwise.envs.toolworld.alternatives import Quantity, WishPart, compared, decided, left_alone, part
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.facts import dollars
 from turnwise.envs.toolworld.operations import IMPOSSIBLE, Called, Operation, WishedChange, accept, wish_for
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, once
 from turnwise.envs.toolworld.vocabulary import counted
@@ -56,17 +57,17 @@ def _extra(draft: StoryDraft, trip: Trip, *but: Operation) -> WishPart | None:
 
 
 def _departure(draft: StoryDraft, trip: Trip) -> WishPart:
-    report = f"It leaves at {trip.flight.departs}, and nothing was changed."
-    return leave(draft, "its time of departure", Fact("time", trip.flight.departs), report)
+    return left_alone(draft, departure_of(trip, "it"))
 
 
-def _or_told(
-    draft: StoryDraft, trip: Trip, share: float, what: str, amount: int, *but: Operation
-) -> WishPart:
-    """Something else for the trip, or an amount alone that is told."""
-    report = f"It would be {dollars(amount)}, so nothing was changed."
-    told = leave(draft, what, Fact("money", str(amount)), report)
-    return (_extra(draft, trip, *but) if draft.rng.random() < share else None) or told
+def _if_priced(
+    draft: StoryDraft, trip: Trip, name: Called, wish: WishedChange, what: tuple[str, ...], other: WishPart | None, *, above: bool = False
+) -> Stage:  # fmt: skip
+    """A change if it costs little enough, or gives back enough; else something else, or its price is told."""
+    known = Quantity(what, "money", abs(wish.amount), "It would be {} in total.")
+    condition = compared(draft, known, above=above)
+    parts = _part(draft, wish), other or left_alone(draft, known, "that amount in total")
+    return decided(draft, _read(draft, trip, name, *wish.reads), condition.say, parts, holds=condition.holds)
 
 
 def refundable(draft: StoryDraft) -> Stage | None:
@@ -152,22 +153,14 @@ def move_within(draft: StoryDraft) -> Stage | None:
     found = _movable(draft)
     if found is None or found[1].amount < 200:
         return None
-    (trip, move), holds = found, draft.rng.random() < 0.5
-    day, limit = move.fill["day"], dollars(limit_for(draft, move.amount, within=holds))
-    name = called(draft, trip)
-    condition = draft.words(
-        f"the cheapest flight of {day} costs at most {limit} more in all than {name.it}",
-        f"moving {name.it} to the cheapest flight on {day} comes to no more than {limit} in total",
-        f"I pay {limit} at most in total for a move of {name.it} to the cheapest flight on {day}",
-        f"it takes no more than {limit} altogether to put {name.it} on the cheapest flight of {day}",
-        f"the total difference between {name.it} and the cheapest flight on {day} is {limit} or less",
-        f"a change of {name.it} to the cheapest flight of {day} is to be had for {limit} in all, or for less",
-    )
-    report = f"The difference is {dollars(move.amount)}, so nothing was changed."
-    told = leave(draft, "the difference in total", Fact("money", str(move.amount)), report)
-    other = (_instead(draft, trip) if draft.rng.random() < 0.6 else None) or told
-    first = _part(draft, move.named(there="that flight"))
-    return decided(draft, _read(draft, trip, name, *move.reads), condition, (first, other), holds=holds)
+    trip, move = found
+    day, name = move.fill["day"], called(draft, trip)
+    what = (
+        f"the price of the cheapest flight of {day}, in all and beyond that of {name.it},", f"the cost of moving {name.it} to the cheapest flight on {day}, in total,",
+        f"the total that I pay for a move of {name.it} to the cheapest flight on {day}", f"the total difference between {name.it} and the cheapest flight on {day}",
+    )  # fmt: skip
+    other = _instead(draft, trip) if draft.rng.random() < 0.6 else None
+    return _if_priced(draft, trip, name, move.named(there="that flight"), what, other)
 
 
 def leaves_by(draft: StoryDraft) -> Stage | None:
@@ -188,8 +181,8 @@ def leaves_by(draft: StoryDraft) -> Stage | None:
         f"the cheapest replacement for {name.it} on {day} starts before {time}",
         f"what is cheapest for {name.it} on {day} leaves sooner than {time}",
     )
-    report = f"That flight leaves at {departs}, so nothing was changed."
-    told = leave(draft, "that flight's time of departure", Fact("time", departs), report)
+    known = Quantity(("that flight's time of departure",), "time", departs, "That flight leaves at {}.")
+    told = left_alone(draft, known)
     other = (_instead(draft, trip) if draft.rng.random() < 0.5 else None) or told
     first = _part(draft, move.named(there="that flight"))
     return decided(draft, _read(draft, trip, name, *move.reads), condition, (first, other), holds=holds)
@@ -201,18 +194,14 @@ def upgrade_within(draft: StoryDraft) -> Stage | None:
     wish = wish_for(draft, UPGRADE, among=[trip]) if trip else None
     if trip is None or wish is None:
         return None
-    holds, name = draft.rng.random() < 0.5, called(draft, trip)
-    limit = dollars(limit_for(draft, wish.amount, within=holds))
-    condition = draft.words(
-        f"business on {name.it} costs no more than {limit} extra in total",
-        f"an upgrade of {name.it} to business comes to {limit} at most, all passengers together",
-        f"I can have business on {name.it} for a surcharge of {limit} in all, or for less",
-        f"the surcharge for business on {name.it} is at most {limit} altogether",
-        f"going up to business on {name.it} takes at most {limit} in total",
-        f"for business on {name.it} we pay no more than {limit} on top, all together",
+    name = called(draft, trip)
+    what = (
+        f"the surcharge for business on {name.it}, all passengers together,", f"the price of an upgrade of {name.it} to business, in all,",
+        f"the total that business on {name.it} costs extra", f"the sum that we pay on top for business on {name.it}, all together,",
+    )  # fmt: skip
+    return _if_priced(
+        draft, trip, name, wish, what, _extra(draft, trip) if draft.rng.random() < 0.6 else None
     )
-    other = _or_told(draft, trip, 0.6, "the price of the upgrade in total", wish.amount)
-    return decided(draft, _read(draft, trip, name), condition, (_part(draft, wish), other), holds=holds)
 
 
 def seats_left(draft: StoryDraft) -> Stage | None:
@@ -236,8 +225,10 @@ def seats_left(draft: StoryDraft) -> Stage | None:
         f"I find {number} or more free places in business on the flight of {name.it}",
         f"not fewer than {number} business seats are left on the flight of {name.it}",
     )
-    report = f"There are {left} seats left in business, so nothing was changed."
-    told = leave(draft, "the number of free business seats", Fact("count", str(left)), report)
+    known = Quantity(
+        ("the number of free business seats",), "count", left, "There are {} seats left in business."
+    )
+    told = left_alone(draft, known)
     other = (_extra(draft, trip) if draft.rng.random() < 0.5 else None) or told
     return decided(draft, _read(draft, trip, name), condition, (_part(draft, wish), other), holds=holds)
 
@@ -335,7 +326,8 @@ def bags_free(draft: StoryDraft) -> Stage | None:
         f"I have nothing to pay for {many} added to {name.it}",
         f"no fee is due for {many} added to {name.it}",
     )
-    other = _or_told(draft, trip, 0.4, "the price of it", wish.amount, BAGS)
+    told = left_alone(draft, Quantity(("the price of it",), "money", wish.amount, "It would be {}."))
+    other = (_extra(draft, trip, BAGS) if draft.rng.random() < 0.4 else None) or told
     return decided(
         draft, _read(draft, trip, name, _account(draft)), condition, (_part(draft, wish), other), holds=holds
     )
@@ -347,18 +339,13 @@ def downgrade_for(draft: StoryDraft) -> Stage | None:
     wish = wish_for(draft, DOWNGRADE, among=[trip]) if trip else None
     if trip is None or wish is None or -wish.amount < 200:
         return None
-    back, holds, name = -wish.amount, draft.rng.random() < 0.5, called(draft, trip)
-    limit = dollars(limit_for(draft, back + (1 if holds else 100), within=not holds))
-    condition = draft.words(
-        f"I get back at least {limit} in total when {name.it} goes down to economy",
-        f"a change of {name.it} to economy returns {limit} or more in all",
-        f"economy on {name.it} saves us at least {limit} altogether",
-        f"{name.it} is at least {limit} cheaper in all when we sit in economy",
-        f"we are refunded no less than {limit} in total for economy on {name.it}",
-        f"going down to economy on {name.it} is worth {limit} or more in all",
-    )
-    other = _or_told(draft, trip, 0.5, "the amount that would come back", back)
-    return decided(draft, _read(draft, trip, name), condition, (_part(draft, wish), other), holds=holds)
+    name = called(draft, trip)
+    what = (
+        f"the refund for a change of {name.it} to economy, in total,", f"the sum that we save in all by economy on {name.it}", f"the total that comes back when {name.it} goes down to economy",
+        f"the amount that all of us get back for economy on {name.it}",
+    )  # fmt: skip
+    other = _extra(draft, trip) if draft.rng.random() < 0.5 else None
+    return _if_priced(draft, trip, name, wish, what, other, above=True)
 
 
 CONDITIONS = (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from turnwise.envs.toolworld.airline.parts import DESK, Fits, Trip, called, some_trip
-from turnwise.envs.toolworld.airline.state import TODAY, Flight
+from turnwise.envs.toolworld.airline.state import CABINS, TODAY, Flight
+from turnwise.envs.toolworld.alternatives import Quantity, question
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
-from turnwise.envs.toolworld.vocabulary import with_article
+from turnwise.envs.toolworld.story import PlanStep, Stage, call
 
 STATUSES = ("scheduled", "flown", "delayed", "cancelled")
 
@@ -27,79 +26,53 @@ def status(draft: StoryDraft) -> Stage | None:
     if found is None:
         return None
     trip, it, look = found
-    say = draft.words(
-        f"Is the flight of {it} on time? What is its status?", f"I heard of problems. What is the status of the flight of {it}?",
-        f"Tell me the status of the flight of {it}.", f"How do things look for {it}: what is the status of its flight?",
-    )  # fmt: skip
-    fact, again = Fact("word", trip.flight.status, STATUSES), f"What is the status of the flight of {it}?"
-    return Stage(say, (*look, tell(f"The flight is {trip.flight.status}.")), (fact,), again=again)
+    what = (f"the status of the flight of {it}",)
+    return question(
+        draft, Quantity(what, "word", trip.flight.status, "The flight is {}.", choices=STATUSES), look
+    )
+
+
+def departure_of(trip: Trip, it: str) -> Quantity:
+    return Quantity((f"the time of departure of {it}",), "time", trip.flight.departs, "It leaves at {}.")
 
 
 def departure(draft: StoryDraft) -> Stage | None:
     found = _trip(draft, lambda trip: trip.flight.date > TODAY)
-    if found is None:
-        return None
-    trip, it, look = found
-    say = draft.words(
-        f"At what time does the flight of {it} leave?", f"When exactly do I take off on {it}? I need the time of day.",
-        f"Tell me the time of departure of {it}.", f"What is the time of departure on {it}?",
-    )  # fmt: skip
-    fact = Fact("time", trip.flight.departs)
-    return Stage(
-        say,
-        (*look, tell(f"It leaves at {trip.flight.departs}.")),
-        (fact,),
-        again=f"At what time does {it} leave?",
-    )
+    return question(draft, departure_of(found[0], found[1]), found[2]) if found else None
 
 
-def _flight(draft: StoryDraft) -> Flight | None:
+def _of_flight(draft: StoryDraft, *, price: bool) -> Stage | None:
+    """Something about a cabin of a flight that runs."""
     able: list[Flight] = [f for f in draft.db.rows("flights") if f.status == "scheduled" and f.date > TODAY]
-    return draft.free(able, lambda f: f.flight_id)
+    flight = draft.free(able, lambda f: f.flight_id)
+    if flight is None:
+        return None
+    place, cabin = draft.rng.choice([*enumerate(CABINS)])
+    if price:
+        known = Quantity(
+            (f"the {cabin} fare of flight {flight.flight_id}",), "money", flight.prices[place], "It costs {}."
+        )
+    else:
+        what = (f"the number of seats left in {cabin} on flight {flight.flight_id}",)
+        known = Quantity(what, "count", flight.seats[place], f"There are {{}} seats left in {cabin}.")
+    return question(draft, known, (call("get_flight", flight_id=flight.flight_id),))
 
 
 def seats(draft: StoryDraft) -> Stage | None:
-    flight = _flight(draft)
-    if flight is None:
-        return None
-    place, cabin = draft.rng.choice(((0, "basic"), (1, "economy"), (2, "business")))
-    name = flight.flight_id
-    say = draft.words(
-        f"How many seats are left in {cabin} on flight {name}?", f"On flight {name}, how many {cabin} seats are free?",
-        f"Tell me how many {cabin} seats flight {name} still has.", f"Flight {name}: how many places are there in {cabin}?",
-    )  # fmt: skip
-    left = flight.seats[place]
-    plan = (call("get_flight", flight_id=name), tell(f"There are {left} seats left in {cabin}."))
-    return Stage(say, plan, (Fact("count", str(left)),), again=f"How many {cabin} seats are left?")
+    return _of_flight(draft, price=False)
 
 
 def fare(draft: StoryDraft) -> Stage | None:
-    flight = _flight(draft)
-    if flight is None:
-        return None
-    place, cabin = draft.rng.choice(((0, "basic"), (1, "economy"), (2, "business")))
-    price, name = flight.prices[place], flight.flight_id
-    say = draft.words(
-        f"What does {with_article(cabin)} seat on flight {name} cost?", f"How much is {cabin} on flight {name}?",
-        f"I want to know the {cabin} price of flight {name}.", f"Flight {name} in {cabin}: what is the fare?",
-    )  # fmt: skip
-    plan = (call("get_flight", flight_id=name), tell(f"It costs {dollars(price)}."))
-    return Stage(say, plan, (Fact("money", str(price)),), again=f"What does {cabin} cost on that flight?")
+    return _of_flight(draft, price=True)
 
 
 def credit(draft: StoryDraft) -> Stage | None:
     if draft.used:
         return None
-    draft.used.add("credit")
     amount = 5000 * draft.rng.randint(1, 8)
     draft.override("users", draft.customer, credit=amount)
-    say = draft.words(
-        "How much credit do I have in certificates?", "What are the certificates in my account worth?",
-        "I once got a certificate from you. How much credit is there for me?", "Tell me the credit of my account, please.",
+    what = (
+        "the credit that I have in certificates", "the worth of the certificates in my account", "the credit in my account", "the sum of my certificates",
     )  # fmt: skip
-    plan = (
-        *DESK.verify(draft),
-        call("get_customer", user_id=draft.customer),
-        tell(f"You have {dollars(amount)} of credit."),
-    )
-    return Stage(say, plan, (Fact("money", str(amount)),), again="How much credit do I have?")
+    known = Quantity(what, "money", amount, "You have {} of credit.", topics=frozenset(("credit",)))
+    return question(draft, known, (*DESK.verify(draft), call("get_customer", user_id=draft.customer)))

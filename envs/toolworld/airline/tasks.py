@@ -12,8 +12,8 @@ from turnwise.envs.toolworld.airline.several import EXTRAS, SEVERAL, ahead
 from turnwise.envs.toolworld.airline.state import TODAY, build
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
-from turnwise.envs.toolworld.operations import reasons, refusals, requests, rules_of
-from turnwise.envs.toolworld.story import Stage, call
+from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
+from turnwise.envs.toolworld.story import Stage
 
 _FOR_PEOPLE = {
     "group_booking": (
@@ -37,16 +37,9 @@ LATE = [one for one in OPERATIONS if "flown" in one.may and one not in (CANCEL, 
 
 
 def _transfer(draft: StoryDraft) -> Stage | None:
-    reason = draft.rng.choice(sorted(_FOR_PEOPLE))
-    say = draft.words(*_FOR_PEOPLE[reason])
     routes = sorted({f"{f.origin} to {f.destination}" for f in draft.db.rows("flights")})
     trip = draft.free(routes, lambda name: name)
-    if trip is None:
-        return None
-    about = draft.words(
-        f"It is about flights from {trip}.", f"We mean a flight from {trip}.", f"The route is {trip}.", f"It concerns {trip}.",
-    )  # fmt: skip
-    return Stage(f"{say} {about}", (call("transfer_to_human", reason=reason),))
+    return handed_over(draft, _FOR_PEOPLE, f"a flight from {trip}") if trip else None
 
 
 DOMAIN = Domain(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.alternatives import WishPart, decided, leave, limit_for, part
+from turnwise.envs.toolworld.alternatives import (
+    Quantity,
+    WishPart,
+    compared,
+    decided,
+    left_alone,
+    limit_for,
+    part,
+)
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.operations import Operation, WishedChange, accept, wish_for
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
@@ -30,7 +37,7 @@ from turnwise.envs.toolworld.retail.parts import (
     total_of,
     variants,
 )
-from turnwise.envs.toolworld.retail.questions import STATUSES
+from turnwise.envs.toolworld.retail.questions import price_of, status_of
 from turnwise.envs.toolworld.retail.state import OrderLine, RetailItem, RetailOrder
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, once
 from turnwise.envs.toolworld.vocabulary import with_article
@@ -73,8 +80,7 @@ def unsent(draft: StoryDraft) -> Stage | None:
         f"so far you have not sent off {name.it}",
         f"{name.it} is still with you",
     )
-    fact = Fact("word", order.status, STATUSES)
-    other = leave(draft, "its status", fact, f"Its status is {order.status}, so nothing was changed.")
+    other = left_alone(draft, status_of(order))
     return decided(
         draft, _read(draft, order, find=name.find), condition, (part(draft, wish), other), holds=holds
     )
@@ -126,32 +132,22 @@ def within(draft: StoryDraft, operation: Operation) -> Stage | None:
     if wish is None or not accept(draft, wish):
         return None
     new: RetailItem = draft.db.get("items", wish.arguments["new_item_id"])
-    more, holds = wish.amount, draft.rng.random() < 0.5
-    limit = dollars(limit_for(draft, more, within=holds))
     name = called(draft, order, [line])
-    mine, best = (
-        f"the {thing(draft, line.item_id)} in {name.it}",
-        f"your cheapest {new.colour} {new.product} in stock",
-    )
-    condition = draft.words(
-        f"{best} costs at most {limit} beyond what I paid for {mine}",
-        f"the step from {mine} to {best} is {limit} at the most",
-        f"I pay at most {limit} on top for {best} in place of {mine}",
-        f"the price of {best} is at most {limit} above what I paid for {mine}",
-        f"{best} is dearer than {mine} by {limit} or less",
-        f"for {best} I pay {limit} extra at the most, compared with {mine}",
-    )
+    mine = f"the {thing(draft, line.item_id)} in {name.it}"
+    best = f"your cheapest {new.colour} {new.product} in stock"
+    difference = (
+        f"the step in price from {mine} to {best}", f"the price difference between {mine} and {best}", f"the sum that I pay on top for {best} in place of {mine}",
+        f"the extra cost of {best}, compared with {mine},",
+    )  # fmt: skip
+    known = Quantity(difference, "money", wish.amount, "The price difference is {}.")
+    condition = compared(draft, known, above=False)
     what = "the one that I have" if operation is EXCHANGE else "the one in that order"
     first = part(draft, wish.named(what=what, new="it"))
-    fact, report = (
-        Fact("money", str(more)),
-        f"The price difference is {dollars(more)}, so nothing was changed.",
-    )
-    other: WishPart | None = leave(draft, "the price difference", fact, report)
+    other: WishPart | None = left_alone(draft, known, "the price difference")
     if draft.rng.random() < 0.6:
         other = _otherwise(draft, order, line, what)
     look = _read(draft, order, *wish.reads, find=name.find)
-    return decided(draft, look, condition, (first, other), holds=holds) if other else None
+    return decided(draft, look, condition.say, (first, other), holds=condition.holds) if other else None
 
 
 def in_stock(draft: StoryDraft) -> Stage | None:
@@ -210,15 +206,10 @@ def gift_pays(draft: StoryDraft) -> Stage | None:
         draft,
         WishedChange(PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": gift.id}, words),
     )
-    missing = dollars(abs(total - gift.balance))
-    fact = Fact("money", str(abs(total - gift.balance)))
-    other = leave(
-        draft,
-        "how much is missing on it",
-        fact,
-        f"{missing} are missing on it.",
-        "How much is missing on the card?",
+    known = Quantity(
+        ("the sum that is missing on it",), "money", abs(total - gift.balance), "{} are missing on it."
     )
+    other = left_alone(draft, known)
     if draft.rng.random() < 0.4:
         wish = _here(draft, CANCEL, order, it="the order")
         if wish is None:
@@ -237,19 +228,14 @@ def budget(draft: StoryDraft) -> Stage | None:
     wish = removal(REMOVE, draft, order, dearest)
     if dearest.price == second.price or not accept(draft, wish):
         return None
-    total, holds = total_of(order), draft.rng.random() < 0.5
-    limit = dollars(limit_for(draft, total, within=not holds))
     name = called(draft, order)
+    known, holds = price_of(order), draft.rng.random() < 0.5
+    limit = known.shown(limit_for(draft, total_of(order), within=not holds))
     condition = draft.words(
-        f"{name.it} has a total above {limit}",
-        f"I pay over {limit} for the whole of {name.it}",
-        f"the total of {name.it} is above {limit}",
-        f"the sum of all things in {name.it} is over {limit}",
-        f"over {limit} was charged for all of {name.it}",
-        f"{name.it} is dearer than {limit} altogether",
-    )
+        f"{name.it} has a total above {limit}", f"I pay over {limit} for the whole of {name.it}", f"the total of {name.it} is above {limit}",
+        f"the sum of all things in {name.it} is over {limit}", f"over {limit} was charged for all of {name.it}", f"{name.it} is dearer than {limit} altogether",
+    )  # fmt: skip
     first = part(draft, wish.named(things="what costs most in it", it="it"))
     wrap = _here(draft, WRAP, order) if draft.rng.random() < 0.5 else None
-    report = f"Its total is {dollars(total)}, so nothing was changed."
-    other = part(draft, wrap) if wrap else leave(draft, "its exact total", Fact("money", str(total)), report)
+    other = part(draft, wrap) if wrap else left_alone(draft, known)
     return decided(draft, _read(draft, order, find=name.find), condition, (first, other), holds=holds)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from turnwise.envs.toolworld.alternatives import Quantity, question
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.retail.parts import DESK, called, gift_of, some_order, thing, total_of
 from turnwise.envs.toolworld.retail.state import RetailItem, RetailOrder
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.story import PlanStep, Stage, call
 from turnwise.envs.toolworld.vocabulary import single, with_article
 
 STATUSES = ("pending", "processed", "delivered")
 
 
-def _asked(
-    draft: StoryDraft, ways: Iterable[str], fact: Fact, report: str, again: str, *look: PlanStep
-) -> Stage:
-    return Stage(draft.words(*ways), (*look, tell(report)), (fact,), again=again)
+def status_of(order: RetailOrder, it: str = "it") -> Quantity:
+    return Quantity(
+        (f"the status of {it}",),
+        "word",
+        order.status,
+        f"The status of order {order.order_id} is {{}}.",
+        choices=STATUSES,
+    )
+
+
+def price_of(order: RetailOrder, it: str = "it") -> Quantity:
+    return Quantity((f"the total of {it}",), "money", total_of(order), "The total is {}.")
 
 
 def _of_order(draft: StoryDraft) -> tuple[RetailOrder, str, tuple[PlanStep, ...]] | None:
@@ -31,45 +37,35 @@ def _of_order(draft: StoryDraft) -> tuple[RetailOrder, str, tuple[PlanStep, ...]
 
 
 def status(draft: StoryDraft) -> Stage | None:
-    if (found := _of_order(draft)) is None:
-        return None
-    order, it, look = found
-    ways = (
-        f"What is the status of {it}?", f"How far is {it}? Tell me its status.", f"I would like to know the status of {it}.",
-        f"Please look {it} up: what status does it have?",
-    )  # fmt: skip
-    report = f"The status of order {order.order_id} is {order.status}."
-    return _asked(
-        draft, ways, Fact("word", order.status, STATUSES), report, f"What is the status of {it}?", *look
-    )
+    found = _of_order(draft)
+    return question(draft, status_of(found[0], found[1]), found[2]) if found else None
 
 
 def total(draft: StoryDraft) -> Stage | None:
-    if (found := _of_order(draft)) is None or len(found[0].lines) < 2:
-        return None
-    order, it, look = found
-    ways = (
-        f"How much did I pay for {it} in all?", f"What was the total of {it}?", f"Tell me what {it} came to altogether.", f"I need to know the total of {it}.",
-    )  # fmt: skip
-    amount = total_of(order)
-    return _asked(draft, ways, Fact("money", str(amount)), f"The total is {dollars(amount)}.", f"What was the total of {it}?", *look)  # fmt: skip
+    found = _of_order(draft)
+    return (
+        question(draft, price_of(found[0], found[1]), found[2]) if found and len(found[0].lines) > 1 else None
+    )
+
+
+def _unbought(draft: StoryDraft) -> list[RetailItem]:
+    """Items of which the customer has none, so that nothing that is said of their orders answers a question about them."""
+    lines = (line for o in draft.db.rows("orders") if o.user_id == draft.customer for line in o.lines)
+    own = {draft.db.get("items", line.item_id).product for line in lines}
+    return [item for item in draft.db.rows("items") if item.product not in own]
 
 
 def price(draft: StoryDraft) -> Stage | None:
-    item: RetailItem | None = draft.free(draft.db.rows("items"), lambda item: item.product)
+    item: RetailItem | None = draft.free(_unbought(draft), lambda item: item.product)
     if item is None:
         return None
-    name = thing(draft, item.item_id)
-    ways = (
-        f"What is the price of the {name}?", f"How much do you want for the {name}?", f"Tell me the price of the {name}, please.", f"What do you ask for the {name}?",
-    )  # fmt: skip
-    look = call("get_product", product=item.product)
-    return _asked(draft, ways, Fact("money", str(item.price)), f"It costs {dollars(item.price)}.", f"What is the price of the {name}?", look)  # fmt: skip
+    known = Quantity((f"the price of the {thing(draft, item.item_id)}",), "money", item.price, "It costs {}.")
+    return question(draft, known, (call("get_product", product=item.product),))
 
 
 def _product(draft: StoryDraft) -> tuple[str, list[RetailItem]]:
     """A product that no request is about yet, and its variants in stock."""
-    product = draft.free(sorted({item.product for item in draft.db.rows("items")}), lambda name: name) or ""
+    product = draft.free(sorted({item.product for item in _unbought(draft)}), lambda name: name) or ""
     return product, [item for item in draft.db.rows("items") if item.product == product and item.in_stock]
 
 
@@ -77,43 +73,32 @@ def cheapest(draft: StoryDraft) -> Stage | None:
     product, stock = _product(draft)
     if not stock:
         return None
-    least, one = min(item.price for item in stock), with_article(product)
-    ways = (
-        f"What does your cheapest {single(product)} in stock cost?", f"How little can I pay for {one} that you have in stock?",
-        f"Tell me the lowest price of {one} that you have in stock.", f"I want to spend as little as possible on {one}: what does the cheapest in stock cost?",
+    what = (
+        f"the price of the cheapest {single(product)} in stock", f"the lowest price of any {single(product)} that you have in stock",
+        f"the least that I can pay for {with_article(product)} from your stock", f"the cost of the least expensive {single(product)} in stock",
     )  # fmt: skip
-    again, look = f"What does the cheapest {single(product)} cost?", call("get_product", product=product)
-    return _asked(
-        draft, ways, Fact("money", str(least)), f"The cheapest one costs {dollars(least)}.", again, look
-    )
+    known = Quantity(what, "money", min(item.price for item in stock), "The cheapest one costs {}.")
+    return question(draft, known, (call("get_product", product=product),))
 
 
 def count(draft: StoryDraft) -> Stage | None:
     product, stock = _product(draft)
     if not product:
         return None
-    ways = (
-        f"How many variants of the {product} do you have in stock?",
-        f"I wonder how many different {product} variants can be bought right now.",
-        f"Could you count the {product} variants that are in stock for me?",
-        f"In how many variants can I have the {product} at the moment?",
-        f"Of the {product}, how many kinds are there in stock?",
-        f"How big is your choice of the {product}: how many variants are in stock?",
-    )
-    again, look = f"How many variants of the {product} are in stock?", call("get_product", product=product)
-    return _asked(
-        draft, ways, Fact("count", str(len(stock))), f"There are {len(stock)} variants in stock.", again, look
-    )
+    what = (
+        f"the number of {product} variants in stock", f"the number of variants of the {product} that can be bought right now",
+        f"the number of kinds of the {product} in stock", f"the count of the {product} variants that are in stock",
+    )  # fmt: skip
+    known = Quantity(what, "count", len(stock), "There are {} variants in stock.")
+    return question(draft, known, (call("get_product", product=product),))
 
 
 def balance(draft: StoryDraft) -> Stage | None:
     gift = gift_of(draft)
     if gift is None or "balance" in draft.used:
         return None
-    draft.used.add("balance")
-    ways = (
-        f"How much is left on my gift card {gift.id}?", f"What is the balance of {gift.id}?", f"Please check what {gift.id} still holds.",
-        f"I forgot how much money is on {gift.id}. Tell me.",
+    what = (
+        f"the balance of {gift.id}", f"the amount that is left on my gift card {gift.id}", f"the sum that {gift.id} still holds", f"the money on my gift card {gift.id}",
     )  # fmt: skip
-    look = (*DESK.verify(draft), call("get_user", user_id=draft.customer))
-    return _asked(draft, ways, Fact("money", str(gift.balance)), f"There are {dollars(gift.balance)} on it.", f"How much is on {gift.id}?", *look)  # fmt: skip
+    known = Quantity(what, "money", gift.balance, "There are {} on it.", topics=frozenset(("balance",)))
+    return question(draft, known, (*DESK.verify(draft), call("get_user", user_id=draft.customer)))

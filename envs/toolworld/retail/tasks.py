@@ -7,7 +7,7 @@ from functools import partial
 from turnwise.data_file import text_file
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
-from turnwise.envs.toolworld.operations import reasons, refusals, requests, rules_of
+from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.retail import conditions, language, questions, several
 from turnwise.envs.toolworld.retail.actions import ACTS
 from turnwise.envs.toolworld.retail.operations import (
@@ -22,7 +22,7 @@ from turnwise.envs.toolworld.retail.operations import (
 )
 from turnwise.envs.toolworld.retail.parts import enter
 from turnwise.envs.toolworld.retail.state import build
-from turnwise.envs.toolworld.story import Stage, call
+from turnwise.envs.toolworld.story import Stage
 
 _FOR_PEOPLE = {
     "lost_package": (
@@ -44,12 +44,9 @@ _FOR_PEOPLE = {
 }  # fmt: skip
 
 
-def _transfer(draft: StoryDraft) -> Stage | None:
-    reason = draft.rng.choice(sorted(_FOR_PEOPLE))
+def _transfer(draft: StoryDraft) -> Stage:
     key = draft.rng.choice([o.order_id for o in draft.db.rows("orders") if o.user_id == draft.customer])
-    about = draft.words(f"It is about order {key}.", f"I mean order {key}.", f"Look at order {key}.", f"The order was {key}.")  # fmt: skip
-    say = draft.words(*_FOR_PEOPLE[reason])
-    return Stage(f"{say} {about}", (call("transfer_to_human", reason=reason),))
+    return handed_over(draft, _FOR_PEOPLE, f"order {key}")
 
 
 REQUESTS: dict[str, Primitive] = {

@@ -85,7 +85,7 @@ _QUANTITIES = {"left": _left, "used": _used, "owed": _owed, "bill": _bill}
 def asked(draft: StoryDraft, kind: str) -> Stage | None:
     """A question for a number."""
     known = _QUANTITIES[kind](draft)
-    if known.topics & draft.used or known.value < 0:
+    if known.topics & draft.used or int(known.value) < 0:
         return None
     return question(draft, known, DESK.verify(draft))
 
@@ -119,7 +119,7 @@ def _extra(draft: StoryDraft) -> WishPart | None:
 def measured(draft: StoryDraft) -> Stage | None:
     """Something where a number is large or small enough, else something else, or the number."""
     known = _QUANTITIES[draft.rng.choice(sorted(_QUANTITIES))](draft)
-    if known.topics & draft.used or known.value < 300:
+    if known.topics & draft.used or int(known.value) < 300:
         return None
     condition, first = compared(draft, known), _extra(draft)
     other = (_extra(draft) if draft.rng.random() < 0.5 else None) or left_alone(draft, known)

@@ -6,8 +6,8 @@ from functools import partial
 
 from turnwise.data_file import text_file
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import reasons, refusals, requests, rules_of
-from turnwise.envs.toolworld.story import Stage, call
+from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
+from turnwise.envs.toolworld.story import Stage
 from turnwise.envs.toolworld.telecom import conditions, language, troubles
 from turnwise.envs.toolworld.telecom.actions import ACTS
 from turnwise.envs.toolworld.telecom.device import DEEDS
@@ -22,16 +22,12 @@ def _stolen(draft: StoryDraft) -> Stage | None:
     if draft.used:
         return None
     draft.used.add("trouble")
-    say = draft.words(
-        "My phone was stolen!", "Somebody has taken my phone.", "A thief got my phone on the train.", "My phone was snatched from my hand.",
-    )  # fmt: skip
-    phone = me(draft).phone
-    number = draft.words(
-        f"My number is {phone}.", f"It has the number {phone}.", f"The number was {phone}.", f"You find me under {phone}.",
-    )  # fmt: skip
-    return Stage(f"{say} {number}", (call("transfer_to_human", reason="stolen_phone"),))
+    return handed_over(draft, _FOR_PEOPLE, f"the number {me(draft).phone}")
 
 
+_FOR_PEOPLE = {
+    "stolen_phone": ("My phone was stolen!", "Somebody has taken my phone.", "A thief got my phone on the train.", "My phone was snatched from my hand."),
+}  # fmt: skip
 DOMAIN = PhoneDomain(
     name="telecom",
     policy=text_file("turnwise.envs.toolworld.telecom", "policy.md").format(reasons=reasons(OPERATIONS, SECTIONS)),
