@@ -81,8 +81,7 @@ class WishPart(NamedTuple):
 def either(draft: StoryDraft, condition: str, then: str, otherwise: str) -> str:
     """A wish for one thing where a condition holds, and for another where it does not."""
     return draft.words(
-        f"If {condition}, {then}; otherwise {otherwise}.",
-        f"Please check whether {condition}; if so, {then}, and if not, {otherwise}.",
+        f"If {condition}, {then}; otherwise {otherwise}.", f"Please check whether {condition}; if so, {then}, and if not, {otherwise}.",
         f"Provided that {condition}, {then}; if that is not the case, {otherwise}.",
         f"Can you see if {condition}? If so, please {then}. If not, {otherwise}.",
         f"I am not sure whether {condition}. If that is so, please {then}; if not, {otherwise}.",
@@ -93,25 +92,20 @@ def either(draft: StoryDraft, condition: str, then: str, otherwise: str) -> str:
         f"In case {condition}, {then}; in any other case, {otherwise}.",
         f"Have a look whether {condition}. In that case please {then}. Else, {otherwise}.",
         f"Is it true that {condition}? Then please {then}. If it is wrong, {otherwise}.",
-    )
+    )  # fmt: skip
 
 
 def together(draft: StoryDraft, first: str, second: str) -> str:
     """A wish for two things."""
     return draft.words(
-        f"Please {first}, and {second}.",
-        f"I want two things: {first}; and {second}.",
-        f"There are two things to be done: {first}, and then {second}.",
-        f"{begun(first)}, please. Also, {second}.",
-        f"I have a double request: {first}; also, {second}.",
-        f"Be so kind as to {first}. Besides that, {second}.",
-        f"Two wishes at once: {first}; {second}.",
-        f"{begun(first)}. Apart from that, please {second}.",
-        f"I need you to {first} and, besides, {second}.",
-        f"First {first}; after that, {second}.",
+        f"Please {first}, and {second}.", f"I want two things: {first}; and {second}.",
+        f"There are two things to be done: {first}, and then {second}.", f"{begun(first)}, please. Also, {second}.",
+        f"I have a double request: {first}; also, {second}.", f"Be so kind as to {first}. Besides that, {second}.",
+        f"Two wishes at once: {first}; {second}.", f"{begun(first)}. Apart from that, please {second}.",
+        f"I need you to {first} and, besides, {second}.", f"First {first}; after that, {second}.",
         f"It would be nice of you to {first}. And while you are at it, {second}.",
         f"There is something to do for you: {first}. In addition, {second}.",
-    )
+    )  # fmt: skip
 
 
 def decided(

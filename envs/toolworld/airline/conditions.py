@@ -79,13 +79,9 @@ def refundable(draft: StoryDraft) -> Stage | None:
         return None
     name = called(draft, trip)
     condition = draft.words(
-        f"your rules let me cancel {name.it}",
-        f"{name.it} can be cancelled under your rules",
-        f"{name.it} may be cancelled by your rules",
-        f"the rules allow {name.it} to be cancelled",
-        f"by the rules {name.it} is one that I can cancel",
-        f"I am allowed to cancel {name.it}",
-    )
+        f"your rules let me cancel {name.it}", f"{name.it} can be cancelled under your rules", f"{name.it} may be cancelled by your rules",
+        f"the rules allow {name.it} to be cancelled", f"by the rules {name.it} is one that I can cancel", f"I am allowed to cancel {name.it}",
+    )  # fmt: skip
     other = (_extra(draft, trip) if draft.rng.random() < 0.7 else None) or _departure(draft, trip)
     return decided(draft, _read(draft, trip, name), condition, (_part(draft, wish), other), holds=holds)
 
@@ -262,13 +258,10 @@ def late(draft: StoryDraft) -> Stage | None:
     draft.used.add(trip.key)
     name, due = called(draft, trip), compensation(user, trip)
     condition = draft.words(
-        f"the flight of {name.it} is delayed or cancelled",
-        f"you have delayed or cancelled the flight of {name.it}",
-        f"there is a delay of {name.it}, or its flight is cancelled",
-        f"the flight of {name.it} is no longer on time, or is cancelled",
-        f"the plane of {name.it} was delayed, or cancelled altogether",
-        f"{name.it} has a flight that is late or cancelled",
-    )
+        f"the flight of {name.it} is delayed or cancelled", f"you have delayed or cancelled the flight of {name.it}",
+        f"there is a delay of {name.it}, or its flight is cancelled", f"the flight of {name.it} is no longer on time, or is cancelled",
+        f"the plane of {name.it} was delayed, or cancelled altogether", f"{name.it} has a flight that is late or cancelled",
+    )  # fmt: skip
     wish = WishedChange(
         CLAIM, trip.key, {"user_id": draft.customer, "amount_dollars": due}, _words(trip, 100 * due)
     )
@@ -294,13 +287,10 @@ def grounded(draft: StoryDraft) -> Stage | None:
     draft.used.add(trip.key)
     name = called(draft, trip)
     condition = draft.words(
-        f"the flight of {name.it} was cancelled by you",
-        f"you have cancelled the flight of {name.it}",
-        f"the airline has cancelled the flight of {name.it}",
-        f"the flight of {name.it} does not take place because you cancelled it",
-        f"your company cancelled the flight of {name.it}",
-        f"the flight of {name.it} is a cancelled one",
-    )
+        f"the flight of {name.it} was cancelled by you", f"you have cancelled the flight of {name.it}",
+        f"the airline has cancelled the flight of {name.it}", f"the flight of {name.it} does not take place because you cancelled it",
+        f"your company cancelled the flight of {name.it}", f"the flight of {name.it} is a cancelled one",
+    )  # fmt: skip
     wish = WishedChange(CANCEL, trip.key, {"reservation_id": trip.key}, _words(trip, trip.paid))
     other = (_extra(draft, trip) if draft.rng.random() < 0.6 else None) or _departure(draft, trip)
     return decided(
@@ -319,13 +309,10 @@ def bags_free(draft: StoryDraft) -> Stage | None:
         return None
     name, many = called(draft, trip), counted(number, "bag")
     condition = draft.words(
-        f"I can add {many} to {name.it} without paying for any",
-        f"{many} can be added to {name.it} free of charge",
-        f"{name.it} leaves me {many} to add for free",
-        f"adding {many} to {name.it} costs me nothing",
-        f"I have nothing to pay for {many} added to {name.it}",
-        f"no fee is due for {many} added to {name.it}",
-    )
+        f"I can add {many} to {name.it} without paying for any", f"{many} can be added to {name.it} free of charge",
+        f"{name.it} leaves me {many} to add for free", f"adding {many} to {name.it} costs me nothing",
+        f"I have nothing to pay for {many} added to {name.it}", f"no fee is due for {many} added to {name.it}",
+    )  # fmt: skip
     told = left_alone(draft, Quantity(("the price of it",), "money", wish.amount, "It would be {}."))
     other = (_extra(draft, trip, BAGS) if draft.rng.random() < 0.4 else None) or told
     return decided(

@@ -80,13 +80,11 @@ def whichever(draft: StoryDraft) -> Stage | None:
         return None
     made, among = part(draft, wishes[0]._replace(said="").named(it=name), *wishes[1:]), draft.words(*COMING)
     say = draft.words(
-        f"Check {among}, and {made.say}. The others stay as they are.",
-        f"I speak of {among}: {made.say}. Do nothing about the rest.",
-        f"Of {among}, {made.say}. All others are to be left alone.",
-        f"Go over {among} and {made.say}. Do not touch what is left.",
+        f"Check {among}, and {made.say}. The others stay as they are.", f"I speak of {among}: {made.say}. Do nothing about the rest.",
+        f"Of {among}, {made.say}. All others are to be left alone.", f"Go over {among} and {made.say}. Do not touch what is left.",
         f"Please see to {among}: {made.say}. Nothing is to happen to the remaining ones.",
         f"From {among}, please {made.say}. Whatever else there is shall remain unchanged.",
-    )
+    )  # fmt: skip
     return one(say, look_at_all(draft), made)
 
 
@@ -181,11 +179,9 @@ def book(draft: StoryDraft) -> Stage | None:
         f"A seat in economy, {ends[0]} to {ends[1]}, {day}, whichever is cheapest: please book it.",
     )
     asked = draft.words(
-        "It must not be delayed. What do I pay?",
-        "No delayed flight, please. What is the price?",
-        "It has to be on time. How much is it?",
+        "It must not be delayed. What do I pay?", "No delayed flight, please. What is the price?", "It has to be on time. How much is it?",
         "Only one that is not delayed. What will it cost?",
-    )
+    )  # fmt: skip
     look = (
         *DESK.verify(draft),
         call("get_customer", user_id=draft.customer),

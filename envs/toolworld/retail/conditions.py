@@ -73,13 +73,9 @@ def unsent(draft: StoryDraft) -> Stage | None:
         return None
     name = called(draft, order)
     condition = draft.words(
-        f"{name.it} has not been sent yet",
-        f"{name.it} is still waiting to be sent",
-        f"{name.it} has not left your house so far",
-        f"{name.it} is not on its way yet",
-        f"so far you have not sent off {name.it}",
-        f"{name.it} is still with you",
-    )
+        f"{name.it} has not been sent yet", f"{name.it} is still waiting to be sent", f"{name.it} has not left your house so far",
+        f"{name.it} is not on its way yet", f"so far you have not sent off {name.it}", f"{name.it} is still with you",
+    )  # fmt: skip
     other = left_alone(draft, status_of(order))
     return decided(
         draft, _read(draft, order, find=name.find), condition, (part(draft, wish), other), holds=holds
@@ -95,13 +91,10 @@ def unsent_or_back(draft: StoryDraft) -> Stage | None:
         return None
     name = called(draft, order)
     condition = draft.words(
-        f"{name.it} was delivered already",
-        f"your system says that {name.it} is delivered",
-        f"{name.it} has the status delivered",
-        f"according to your books {name.it} was delivered to me",
-        f"you find that {name.it} is listed as delivered",
+        f"{name.it} was delivered already", f"your system says that {name.it} is delivered", f"{name.it} has the status delivered",
+        f"according to your books {name.it} was delivered to me", f"you find that {name.it} is listed as delivered",
         f"{name.it} is a delivered one by now",
-    )
+    )  # fmt: skip
     parts = (_whole(draft, order), part(draft, wish))
     return decided(draft, _read(draft, order, find=name.find), condition, parts, holds=came)
 
@@ -166,13 +159,9 @@ def in_stock(draft: StoryDraft) -> Stage | None:
         return None
     new = wish.fill["new_thing"].removeprefix("the ")
     condition = draft.words(
-        f"you have the {new} in stock",
-        f"your stock includes the {new}",
-        f"there is {with_article(new)} in stock",
-        f"I can have the {new} from your stock",
-        f"your stock still holds the {new}",
-        f"you can supply the {new} from stock",
-    )
+        f"you have the {new} in stock", f"your stock includes the {new}", f"there is {with_article(new)} in stock",
+        f"I can have the {new} from your stock", f"your stock still holds the {new}", f"you can supply the {new} from stock",
+    )  # fmt: skip
     mine = f"the {thing(draft, line.item_id)} in order {order.order_id}"
     first = part(draft, wish.named(what=mine, new="it"))
     return decided(draft, _read(draft, order, *wish.reads), condition, (first, other), holds=holds)
@@ -194,13 +183,10 @@ def gift_pays(draft: StoryDraft) -> Stage | None:
     draft.used.add(order.order_id)
     name = called(draft, order)
     condition = draft.words(
-        f"my gift card {gift.id} holds enough for {name.it}",
-        f"the balance of {gift.id} covers the whole price of {name.it}",
-        f"there is enough money on {gift.id} for all of {name.it}",
-        f"{gift.id} has at least as much on it as the price of {name.it}",
-        f"what is left on {gift.id} suffices for {name.it}",
-        f"the price of {name.it} is no higher than what {gift.id} still has",
-    )
+        f"my gift card {gift.id} holds enough for {name.it}", f"the balance of {gift.id} covers the whole price of {name.it}",
+        f"there is enough money on {gift.id} for all of {name.it}", f"{gift.id} has at least as much on it as the price of {name.it}",
+        f"what is left on {gift.id} suffices for {name.it}", f"the price of {name.it} is no higher than what {gift.id} still has",
+    )  # fmt: skip
     words = {"it": "it", "order": f"order {order.order_id}", "payment_id": gift.id}
     pay = part(
         draft,
