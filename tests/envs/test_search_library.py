@@ -138,6 +138,17 @@ def test_what_is_cached_follows_the_code_that_made_it():
     assert made_by("turnwise.envs.search.vocabulary") == first
 
 
+def test_what_is_cached_follows_the_table_named_like_the_code(tmp_path, monkeypatch):
+    (tmp_path / "maker_with_table.py").write_text("X = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = set()
+    for words in ("a: 1", "a: 2"):
+        (tmp_path / "maker_with_table.yaml").write_text(words)
+        made_by.cache_clear()
+        found.add(made_by("maker_with_table"))
+    assert len(found) == 2
+
+
 @pytest.mark.slow
 def test_processes_that_come_together_build_once(tmp_path):
     program = (
