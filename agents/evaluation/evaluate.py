@@ -26,7 +26,7 @@ from turnwise.agents.evaluation.failures import (
 from turnwise.agents.evaluation.passing import TaskRuns, pass_rates
 from turnwise.agents.evaluation.programs import NO_PROGRAMS, ProgramFigures, program_figures
 from turnwise.agents.evaluation.replies import NO_REPLIES, ReplyFigures, headline, reply_figures
-from turnwise.agents.evaluation.spending import Spending, SpendingLimit
+from turnwise.agents.evaluation.spending import Spending, shared
 from turnwise.agents.evaluation.statistics import Interval, proportion, score_mean
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import check_opponents
@@ -247,7 +247,7 @@ async def evaluate_async(
     """
     check_max_failed(max_failed)
     k, seed = int(k), int(seed)  # numpy's are no JSON
-    spending = _shared(spending, SpendingLimit(max_cost, max_total_tokens))
+    spending = shared(spending, max_cost, max_total_tokens)
     suite = get_suite(suite) if isinstance(suite, str) else suite
     requests = requests_for(suite, split, episodes=episodes, k=k, seed=seed)
     check_opponents(suite, opponents or {})
@@ -369,15 +369,6 @@ def summarize(
         programs=program_figures(episodes),
         stopped=stopped,
     )
-
-
-def _shared(spending: Spending | None, limit: SpendingLimit) -> Spending:
-    if spending is None:
-        return Spending(limit)
-    if limit != SpendingLimit():
-        raise TurnwiseError("Spending has limits of its own.", "Leave out max_cost and max_total_tokens.")
-    spending.begin()
-    return spending
 
 
 def _nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:

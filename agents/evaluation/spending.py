@@ -33,13 +33,17 @@ class Spending:
     Several evaluations, one after the other, may share one: what the earlier ones took is gone, and what an episode takes is
     estimated by those of the same evaluation.
 
+    Args:
+        max_cost: what all episodes may cost, in the provider's currency; None: anything.
+        max_total_tokens: likewise of tokens read and sampled.
+
     Attributes:
         stopped: why no more episodes begin; "" while they do.
     """
 
-    def __init__(self, limit: SpendingLimit) -> None:
-        limit.check()
-        self.limit, self.stopped = limit, ""
+    def __init__(self, max_cost: float | None = None, max_total_tokens: int | None = None) -> None:
+        self._limit, self.stopped = SpendingLimit(max_cost, max_total_tokens), ""
+        self._limit.check()
         self._cost = self._tokens = 0.0
         self.begin()
 
@@ -51,7 +55,7 @@ class Spending:
 
     async def may_begin(self) -> bool:
         """Whether the next episode may begin; waits until that is known."""
-        if self.limit == SpendingLimit():
+        if self._limit == SpendingLimit():
             return True
         async with self._changed:
             while not self.stopped:
@@ -66,7 +70,7 @@ class Spending:
 
     async def ended(self, episode: Episode) -> None:
         """Count an episode."""
-        if self.limit == SpendingLimit():
+        if self._limit == SpendingLimit():
             return
         async with self._changed:
             self._playing -= 1
@@ -75,7 +79,7 @@ class Spending:
             self._cost += usage.cost or 0.0
             self._tokens += (usage.prompt or 0) + (usage.completion or 0)
             said = any(turn.reply.served.usage for turn in episode.trajectory.turns)
-            untold = self.limit.max_cost is not None and usage.cost is None
+            untold = self._limit.max_cost is not None and usage.cost is None
             if said and untold and episode.trajectory.turns and not self.stopped:
                 self.stopped = "The server tells no cost, so that max_cost cannot be kept: give --price PROMPT/COMPLETION, or --max-total-tokens."
             self._changed.notify_all()
@@ -85,14 +89,28 @@ class Spending:
         if not self._ended:
             return self._playing < _BLIND
         more = (self._playing + 1) / self._ended
-        cost, tokens = self.limit
+        cost, tokens = self._limit
         cost_before, tokens_before = self._before
         return (cost is None or self._cost + (self._cost - cost_before) * more <= cost) and (
             tokens is None or self._tokens + (self._tokens - tokens_before) * more <= tokens
         )
 
     def _why(self) -> str:
-        cost, tokens = self.limit
+        cost, tokens = self._limit
         if cost is not None and (tokens is None or self._cost / cost > self._tokens / tokens):
             return f"{self._cost:.4g} of max_cost {cost:g} is spent, and another episode would go beyond it."
         return f"{self._tokens:.0f} of max_total_tokens {tokens} are spent, and another episode would go beyond it."
+
+
+def shared(spending: Spending | None, max_cost: float | None, max_total_tokens: int | None) -> Spending:
+    """What an evaluation spends of: its own limits, or those that it shares with others.
+
+    Raises:
+        TurnwiseError: both are given.
+    """
+    if spending is None:
+        return Spending(max_cost, max_total_tokens)
+    if max_cost is not None or max_total_tokens is not None:
+        raise TurnwiseError("Spending has limits of its own.", "Leave out max_cost and max_total_tokens.")
+    spending.begin()
+    return spending

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from turnwise.agents.evaluation.failures import Cause
     from turnwise.agents.evaluation.programs import ProgramFigures
     from turnwise.agents.evaluation.replies import ReplyFigures
+    from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.evaluation.statistics import Interval
     from turnwise.agents.hosting.in_process import Gateway, OpenSession, SessionMaker, gateway, session
     from turnwise.agents.log.episode_log import EpisodeLog
@@ -80,6 +81,7 @@ _HOMES = {
         "Act", "Completion", "Engine", "Episode", "Finish", "History", "Outcome", "Policy", "Reply", "Sampling", "Served",
         "Trajectory", "Turn", "TurnPlace", "Usage", "VersionSpan",
     ),
+    "turnwise.agents.evaluation.spending": ("Spending",),
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
     "turnwise.agents.evaluation.failures": ("Cause",),
     "turnwise.agents.evaluation.programs": ("ProgramFigures",),
@@ -126,7 +128,7 @@ __all__ = [
     "Guard", "History", "Image", "Info", "Interval", "Json", "Limits", "LoggedEnv", "Message", "Messages", "NotFoundError",
     "OpenSession", "Outcome", "PartState", "Party", "Policy", "PolicyLike", "PolicyOptions", "ProgramFigures", "Recipe",
     "RecipeError", "RecipeLike", "Record", "ReplayReport", "Reply", "ReplyFigures", "RewardKind", "RowMask", "RunError",
-    "Sampling", "ScheduleMoment", "Served", "SessionMaker", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
+    "Sampling", "ScheduleMoment", "Served", "SessionMaker", "Snapshot", "Spending", "Split", "Step", "Suite", "Task", "TeacherTop",
     "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool", "ToolCall", "ToolError", "ToolSpec",
     "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch", "TurnPlace", "TurnTree", "TurnwiseError", "Usage",
     "Verbatim", "VersionSpan", "WholeBatch", "WholeLoss", "WorkerPool", "compare", "component", "evaluate", "evaluate_async",

@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.agents.core import Finish, Reply, Served, Usage
 from turnwise.agents.evaluation.evaluate import evaluate
-from turnwise.agents.evaluation.spending import Spending, SpendingLimit
+from turnwise.agents.evaluation.spending import Spending
 from turnwise.cli.app import run
 from turnwise.cli.evaluating import Pair
 from turnwise.envs.messages import Message
@@ -136,7 +136,7 @@ class Saying:
 
 
 def test_what_an_episode_takes_is_estimated_by_those_of_the_same_policy():
-    spending = Spending(SpendingLimit(max_total_tokens=20_000))
+    spending = Spending(max_total_tokens=20_000)
     cheap = evaluate("calc/easy", Saying(1), episodes=20, concurrency=1, spending=spending)
     dear = evaluate("calc/easy", Saying(1000), episodes=20, concurrency=1, spending=spending)
     assert (cheap.episodes, cheap.stopped) == (20, "")

@@ -34,7 +34,7 @@ _USAGE = """To call one, write nothing after it, and its arguments as JSON:
 <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>"""
 
 
-class _Said(NamedTuple):
+class _Words(NamedTuple):
     """Words, of a channel or outside of all."""
 
     text: str
@@ -60,7 +60,7 @@ def read(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     calls: list[ToolCall] = []
     try:
         for part in _parts(text):
-            if isinstance(part, _Said):
+            if isinstance(part, _Words):
                 said.append(part.text)
             else:
                 calls.append(_call(part, len(calls)))
@@ -90,7 +90,7 @@ def unwrap(text: str) -> str:
         return text
 
 
-def _parts(text: str) -> Iterator[_Said | _Called]:
+def _parts(text: str) -> Iterator[_Words | _Called]:
     """The messages of a text, and what stands between them.
 
     Raises:
@@ -98,7 +98,7 @@ def _parts(text: str) -> Iterator[_Said | _Called]:
     """
     place = 0
     while opens := _OPENS.search(text, place):
-        yield _Said(text[place : opens.start()])
+        yield _Words(text[place : opens.start()])
         header = _HEADER.match(text, opens.start())
         assert header is not None
         recipient, channel = header[1] or header[3] or "", header[2] or ""
@@ -108,7 +108,7 @@ def _parts(text: str) -> Iterator[_Said | _Called]:
                     f"A call is not written to its end: {_MESSAGE} and its arguments are missing."
                 )
             place = opens.end()
-            yield _Said(text[opens.start() : place])
+            yield _Words(text[opens.start() : place])
             continue
         begin = header.end() + len(_MESSAGE)
         if recipient:
@@ -117,8 +117,8 @@ def _parts(text: str) -> Iterator[_Said | _Called]:
             continue
         ends = _END.search(text, begin)
         words, place = (text[begin : ends.start()], ends.end()) if ends else (text[begin:], len(text))
-        yield _Said(f"<|channel|>analysis{_MESSAGE}{words}<|end|>" if channel == "analysis" else words)
-    yield _Said(text[place:])
+        yield _Words(f"<|channel|>analysis{_MESSAGE}{words}<|end|>" if channel == "analysis" else words)
+    yield _Words(text[place:])
 
 
 def _body(text: str, begin: int) -> tuple[int, int]:

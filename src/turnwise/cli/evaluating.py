@@ -47,7 +47,7 @@ class Pair(NamedTuple):
         return "--".join([*(_OTHERS.sub("-", name).strip("-.")[:_LONGEST] for name in said), mark])
 
 
-class Asked(NamedTuple):
+class PairOptions(NamedTuple):
     """How all pairs are evaluated.
 
     Attributes:
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
     token_file: str
 
 
-class Played(NamedTuple):
+class PlayedPair(NamedTuple):
     """What a pair came to: figures, or why there are none."""
 
     pair: Pair
@@ -101,7 +101,7 @@ def pairs_of(suites: Sequence[str], policies: Sequence[str]) -> list[Pair]:
     return pairs
 
 
-def evaluate_pairs(pairs: Sequence[Pair], asked: Asked) -> VerbResult:
+def evaluate_pairs(pairs: Sequence[Pair], asked: PairOptions) -> VerbResult:
     """Play all pairs and tell what they came to. One alone is told by itself; of several, one that fails costs no other.
 
     Raises:
@@ -129,8 +129,11 @@ def evaluate_pairs(pairs: Sequence[Pair], asked: Asked) -> VerbResult:
 
 
 def _each(
-    pairs: Sequence[Pair], folders: Sequence[EvaluationFolder | None], at: int | WorkerHosts, asked: Asked
-) -> Iterator[Played]:
+    pairs: Sequence[Pair],
+    folders: Sequence[EvaluationFolder | None],
+    at: int | WorkerHosts,
+    asked: PairOptions,
+) -> Iterator[PlayedPair]:
     """Play the pairs in turn, until one is interrupted or the limit of cost is reached."""
     player, made_of = None, ""
     over, spending = "", asked.options["spending"]
@@ -138,7 +141,7 @@ def _each(
         for pair, folder in zip(pairs, folders, strict=True):
             if over or spending.stopped:
                 why = TurnwiseError(over or spending.stopped, "Go on with --resume." if folder else "")
-                yield Played(pair, folder, error=why)
+                yield PlayedPair(pair, folder, error=why)
                 continue
             try:
                 if player is None or made_of != pair.policy:
@@ -146,9 +149,9 @@ def _each(
                     player, made_of = opened.enter_context(closing(_player(pair, asked))), pair.policy
                 played = _play(pair, player, folder, at, asked)
             except TurnwiseError as error:
-                played = Played(pair, folder, error=error)
+                played = PlayedPair(pair, folder, error=error)
             except KeyboardInterrupt:  # of this pair nothing is there, of those before there is
-                played = Played(
+                played = PlayedPair(
                     pair, folder, interrupted=True, error=TurnwiseError("It was interrupted.", "")
                 )
             over = "Interrupted before it." if played.interrupted else ""
@@ -156,8 +159,8 @@ def _each(
 
 
 def _play(
-    pair: Pair, player: Policy, folder: EvaluationFolder | None, at: int | WorkerHosts, asked: Asked
-) -> Played:
+    pair: Pair, player: Policy, folder: EvaluationFolder | None, at: int | WorkerHosts, asked: PairOptions
+) -> PlayedPair:
     from turnwise.agents.workers.pool import workers_for
 
     with workers_for(at) as workers:
@@ -165,10 +168,10 @@ def _play(
         result, interrupted = _evaluate(player, pair.suite, folder, options)
     if folder is not None:
         folder.write(result, interrupted=interrupted)
-    return Played(pair, folder, result, interrupted)
+    return PlayedPair(pair, folder, result, interrupted)
 
 
-def _player(pair: Pair, asked: Asked) -> Policy:
+def _player(pair: Pair, asked: PairOptions) -> Policy:
     from turnwise.agents.policies.registry import make_policy
 
     key = asked.token_file if _is_elsewhere(pair.policy) else ""
@@ -202,7 +205,7 @@ def _places(pairs: Sequence[Pair], out: Path | None) -> list[Path | None]:
     return [out / pair.folder for pair in pairs] if len(pairs) > 1 else [out]
 
 
-def _environments_at(suites: set[str], policies: set[str], asked: Asked) -> int | WorkerHosts:
+def _environments_at(suites: set[str], policies: set[str], asked: PairOptions) -> int | WorkerHosts:
     """So many processes of this machine, or hosts.
 
     Raises:
@@ -232,7 +235,7 @@ def _environments_at(suites: set[str], policies: set[str], asked: Asked) -> int 
     return WorkerHosts(asked.worker_hosts, token_file=asked.token_file, envs=envs)
 
 
-def _request(pair: Pair, asked: Asked) -> dict[str, Json]:
+def _request(pair: Pair, asked: PairOptions) -> dict[str, Json]:
     """What an episode's outcome depends on: a resume must ask the same."""
     from turnwise.agents.log.records import env_version
     from turnwise.agents.policies.registry import fingerprint
@@ -294,12 +297,12 @@ def _evaluate(
 # --- what is told ----------------------------------------------------------------------------------
 
 
-def _told(played: Played, result: Evaluation, max_failed: float) -> dict[str, Json]:
+def _told(played: PlayedPair, result: Evaluation, max_failed: float) -> dict[str, Json]:
     failed = result.failed_share > max_failed
     return result.to_json() | {"interrupted": played.interrupted, "too_many_failed": failed}
 
 
-def _answer_one(played: Played, max_failed: float) -> VerbResult:
+def _answer_one(played: PlayedPair, max_failed: float) -> VerbResult:
     """The figures, and 1 as the exit code where more episodes failed than were accepted."""
     from turnwise.agents.evaluation.evaluate import too_many
     from turnwise.agents.evaluation.summary import evaluation_table
@@ -328,7 +331,7 @@ def _answer_one(played: Played, max_failed: float) -> VerbResult:
     return VerbResult(value, show, code=code)
 
 
-def _answer(played: Sequence[Played], asked: Asked) -> VerbResult:
+def _answer(played: Sequence[PlayedPair], asked: PairOptions) -> VerbResult:
     """All figures in one table, and the worst of the pairs' exit codes."""
     from turnwise.agents.evaluation.evaluate import too_many
     from turnwise.agents.evaluation.summary import evaluations_table

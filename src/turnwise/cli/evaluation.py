@@ -91,9 +91,9 @@ def eval_(
         resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
     from turnwise.agents.evaluation.failures import check_max_failed
-    from turnwise.agents.evaluation.spending import Spending, SpendingLimit
+    from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.rollout import check_numbers
-    from turnwise.cli.evaluating import Asked, evaluate_pairs, pairs_of
+    from turnwise.cli.evaluating import PairOptions, evaluate_pairs, pairs_of
     from turnwise.cli.training import overrides
     from turnwise.errors import TurnwiseError
 
@@ -117,9 +117,9 @@ def eval_(
         "limits": _limits(generate_s, step_s, episode_s),
         "retries": retries,
         "env_options": env_options,
-        "spending": Spending(SpendingLimit(max_cost, max_total_tokens)),
+        "spending": Spending(max_cost, max_total_tokens),
     }
-    asked = Asked(
+    asked = PairOptions(
         options, played_by, episode_s, max_failed, out, resume, env_workers, worker_hosts or (), token_file
     )
     return evaluate_pairs(pairs_of(suites, policy), asked)
