@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import psutil
 import pytest
 from choosing import choose, is_program, pytest_addoption, pytest_configure_node  # noqa: F401 (hooks)
+from hypothesis import HealthCheck, settings
 from recording import (  # noqa: F401 (hooks)
     pytest_collection_finish,
     pytest_runtest_logreport,
@@ -33,6 +34,10 @@ from turnwise.tools.sandbox.registry import get_backend
 
 if TYPE_CHECKING:
     from turnwise.agents.engines.vllm import VllmEngine
+
+# How fast this machine is just now says nothing of the code.
+settings.register_profile("turnwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("turnwise")
 
 VOCAB, CONTEXT = 320, 256
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -79,7 +79,6 @@ def test_what_is_a_control_token() -> None:
 
 
 @every_kind
-@settings(deadline=None)
 @given(st.text(st.sampled_from("the red scarf 12\n<|>[]é中")))
 def test_a_template_is_encoded_as_by_the_tokenizer(kind: str, text: str) -> None:
     whole = f"[INST] {text}<|end|><|end|>> x</call> the"

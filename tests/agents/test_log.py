@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.agents.core import (
@@ -388,7 +388,6 @@ def within_64_bits(record: Record) -> Record:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(records.map(within_64_bits), max_size=3))
 def test_parquet_takes_any_text(tmp_path_factory, given_records):
     path = tmp_path_factory.mktemp("any") / "e.jsonl"

@@ -31,7 +31,7 @@ from turnwise.tools.core import Tool, ToolCall, ToolSpec, tool
 
 REWRITES = {"thinking", "mistral_tools"}
 every_family = pytest.mark.parametrize("name", FAMILIES)
-several = settings(max_examples=40, deadline=None)
+several = settings(max_examples=40)
 
 
 def tokenizer(name: str) -> PreTrainedTokenizerFast:

@@ -191,7 +191,7 @@ def test_the_demonstrator_leaves_something_to_learn() -> None:
 
 
 @given(st.lists(st.sampled_from(["test sum ( xs ) .", "test xs .", "run 1 + 1 .", "nonsense", "submit .", "test (", "submit len ( xs ) ."]), min_size=1, max_size=6), st.integers(0, 20), st.integers(0, 5))  # fmt: skip
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 def test_forks_of_quick_tasks_go_on_alike(actions: list[str], index: int, at: int) -> None:
     env, _ = episode(quick(index))
     for turn, action in enumerate(actions):
@@ -208,8 +208,7 @@ def test_forks_of_quick_tasks_go_on_alike(actions: list[str], index: int, at: in
 @given(codes=st.lists(st.sampled_from(["def {f}(*a): return 1", "print(2)\ndef {f}(*a): return a", "def {f}(", "import os; os._exit(3)"]), min_size=1, max_size=3), at=st.integers(0, 2))  # fmt: skip
 @settings(
     max_examples=6,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_forks_in_sandboxes_go_on_alike(backend: str, codes: list[str], at: int) -> None:
     task = python(2)

@@ -34,7 +34,7 @@ _PLAIN = st.recursive(
 
 
 @given(_PLAIN)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_plain_values_come_back(value: Any) -> None:
     assert same(decode(json.loads(json.dumps(encode(value)))), value)
 
@@ -48,7 +48,7 @@ def test_plain_values_come_back(value: Any) -> None:
         max_leaves=10,
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_json_is_decoded_or_refused(data: Any) -> None:
     try:
         value = decode(data)
@@ -101,7 +101,7 @@ def test_lines_that_are_no_answers_are_not_read() -> None:
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(-20, 20), max_size=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_small_language_is_python(seed: int, xs: list[int]) -> None:
     source = draw_wish(derive_rng("test", seed)).expression
     try:

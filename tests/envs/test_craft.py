@@ -146,7 +146,7 @@ def test_gold_is_shortest_and_baselines_hold(name):
     assert 0.1 < played["demonstrator"] < 0.95
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(0, 30), st.integers(0, 2**32), st.integers(0, 20))
 def test_gold_from_any_state(depth, index, seed, turns):
     env, rng = CraftEnv(), random.Random(seed)

@@ -85,7 +85,7 @@ def test_gold_solves_splits_are_disjoint_and_the_demonstrator_is_no_gold(suite):
     assert sum(shown) < 0.9 * len(shown)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from([BARGAIN, PERSUADE, COMFORT, SOCIAL]), st.lists(st.text(max_size=60), max_size=6))
 def test_whatever_is_said_is_answered(options, texts):
     env, _ = start(options)
@@ -619,7 +619,7 @@ def test_a_salad_of_words_is_no_kindness(suite):
     assert earned["warm"] == 1.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(sorted(KEY_WORDS)), min_size=1, max_size=6))
 def test_key_words_without_a_sentence_earn_nothing(words):
     assume("what happened" not in " ".join(words))

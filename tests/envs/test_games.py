@@ -123,7 +123,7 @@ def test_the_solver_and_the_key_do_not_look_at_the_secret(game):
     assert env.state_key(env.state) == other.state_key(other.state)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(WORDS), st.sampled_from(WORDS))
 def test_the_secret_always_fits_the_answers(secret, guess):
     env, _ = start(game="wordle", words=[], secret=secret, guesses=0)
@@ -265,7 +265,7 @@ def test_the_value_of_kuhn_poker_and_its_equilibria():
     assert exploitability({**equilibrium(0.0), Knowledge(0, ("bet",)): 1.0}) > 0.01  # it calls with a jack
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.floats(0, 1), min_size=12, max_size=12), st.integers(0, 2**12 - 1), st.sampled_from([0, 1])
 )
@@ -276,7 +276,7 @@ def test_no_pure_strategy_does_better_than_the_best_response(chances, pure, seat
     assert won <= best_response(seat, strategy)[1] + 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.floats(0.01, 0.99), min_size=12, max_size=12), min_size=4, max_size=4))
 def test_the_average_strategy_wins_what_its_parts_win_on_average(chances):
     *parts, other = [dict(zip(information_sets(), row, strict=True)) for row in chances]

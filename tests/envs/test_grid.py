@@ -278,7 +278,7 @@ KNOBS = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(KNOBS), st.integers(0, 20), st.integers(0, 2**32), st.integers(0, 15))
 def test_gold_from_any_solvable_state(knobs, index, seed, turns):
     env, rng = GridEnv(), random.Random(seed)

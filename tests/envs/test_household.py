@@ -389,7 +389,7 @@ KNOBS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(KNOBS), st.integers(0, 30), st.integers(0, 2**32), st.integers(0, 25))
 def test_gold_from_any_state(knobs, index, seed, turns):
     env, rng = HouseholdEnv(shaping=1.0), random.Random(seed)

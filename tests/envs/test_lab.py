@@ -490,7 +490,7 @@ def test_gold_solves_and_the_imperfect_agent_sometimes_does(name):
     assert 0.05 < imperfect / len(tasks) < 0.9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from([*LESSONS]), st.integers(0, 20), st.integers(0, 2**32), st.integers(0, 20))
 def test_gold_from_any_state_or_none(name, index, seed, turns):
     """Without irreversible mistakes there is always a way; with them, ``gold`` knows when there is none."""

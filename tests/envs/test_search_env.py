@@ -174,7 +174,7 @@ def test_tasks_are_self_contained_json():
     assert finish(begin(SearchEnv(), copy)).info["end"] is EndReason.SOLVED
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(list(FORMS)), st.integers(0, 20), st.integers(0, 2**32), st.integers(0, 10))
 def test_gold_and_forks_from_any_state(form, index, seed, turns):
     env, rng = SearchEnv(shaping=1.0), random.Random(seed)

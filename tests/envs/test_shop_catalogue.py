@@ -143,7 +143,7 @@ def test_many_small_catalogues_are_dropped_and_come_back_equal(monkeypatch):
 WORDS = st.sampled_from(["red", "blue", "mug", "scarf", "soft"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=150), st.lists(WORDS, max_size=4)
 )

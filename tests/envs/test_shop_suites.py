@@ -102,7 +102,7 @@ KNOBS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(KNOBS), st.integers(0, 30), st.integers(0, 2**32), st.integers(0, 12))
 def test_gold_and_forks_from_any_state(knobs, index, seed, walk):
     env, rng = ShopEnv(shaping=1.0), random.Random(seed)

@@ -197,7 +197,7 @@ def test_trap_done_at_once():
         assert env.step("done").info["end"] is EndReason.FAILED
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.permutations(range(1, 9)))
 def test_gold_compares_no_pair_that_follows(values):
     env = start("Sort", {"values": values, "shown": False, "turn_limit": 99})

@@ -205,7 +205,7 @@ def test_a_tool_that_is_chosen_has_the_name_that_it_is_sent_under(choice, sent):
     assert ToolNames(["files.read"]).sent_choice(choice) == sent
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=80), max_size=6, unique=True))
 def test_names_of_tools_are_such_that_servers_accept_them_and_lead_back(names):
     mapped = ToolNames(names)
@@ -496,7 +496,7 @@ MESSAGES = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(MESSAGES, JSON, JSON, JSON)
 def test_whatever_a_server_answers_is_read_or_refused(message, finish, usage, error):
     choice = {"message": message, "finish_reason": finish, "error": error}

@@ -59,7 +59,7 @@ def act(sandbox: Sandbox, steps: list[tuple[str, str]]) -> tuple[list[int], str]
 
 @pytest.mark.slow
 @given(before=st.lists(STEPS, max_size=6), after=st.lists(STEPS, max_size=4))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_restore_then_act_equals_act(backend: Backend, before: list, after: list) -> None:
     """Requirement E4 for live worlds: the same actions from a fork, a return and the original give the same files."""
     with backend.start(SandboxImage.of({"a": "1", "d/a": "2"}), SandboxLimits(seconds=240)) as sandbox:

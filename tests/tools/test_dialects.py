@@ -54,7 +54,7 @@ def plain(found: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", dialect_names())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(given=st.lists(calls, min_size=1, max_size=3))
 def test_what_is_written_is_read(name: str, given: list[ToolCall]) -> None:
     dialect = get_dialect(name)
@@ -228,7 +228,7 @@ alphabet = ["<search>", "</search>", "<function=f>", "<parameter=x>", "</paramet
             "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|constrain|>", " to=functions.f", "analysis", "final", "'", '"', "\\", "\0", "\ud800", " ", "\n", "a", "**", "<|python_tag|>"]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(alphabet), max_size=20).map("".join))
 def test_any_text_is_read_or_explained(text: str) -> None:
     for dialect in dialects():

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from signals_by_hand import signals
 from transformers import AutoTokenizer
 
+from turnwise import durable
 from turnwise.agents.core import Sampling
 from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.policies.registry import make_policy
@@ -28,7 +29,7 @@ from turnwise.errors import RunError
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import load_model
 from turnwise.trainers.learn.options import LoraOptions, OptimizerOptions
-from turnwise.trainers.run import checkpoint, disk
+from turnwise.trainers.run import checkpoint
 from turnwise.trainers.run.checkpoint import (
     load_newest,
     prune,
@@ -241,7 +242,7 @@ def failing_writes(monkeypatch: pytest.MonkeyPatch, at: int, error: Exception) -
 
         return wrapped
 
-    for module, name in ((checkpoint, "save_file"), (checkpoint, "write_chat_format"), (disk, "sync")):
+    for module, name in ((checkpoint, "save_file"), (checkpoint, "write_chat_format"), (durable, "sync")):
         monkeypatch.setattr(module, name, wrap(getattr(module, name)))
     monkeypatch.setattr(os, "rename", wrap(os.rename))
     monkeypatch.setattr(Path, "write_text", wrap(Path.write_text))
@@ -344,11 +345,12 @@ for trial in range(25):
             save_checkpoint(folder, step, learner, {}, tokenizer, ChatFormat("none"), {"update": step})
             prune(folder, 2, None)
             os.write(write, f"{step} ".encode())
-    time.sleep(random.uniform(0.005, 0.15))
+    first = os.read(read, 1 << 20)  # it saves one after the other from here on, however slow the machine is
+    time.sleep(random.uniform(0, 0.05))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(write)
-    said = os.read(read, 1 << 20).split()
+    said = (first + os.read(read, 1 << 20)).split()
     os.close(read)
     torn += bool(list(folder.glob(".writing*")))
     loaded = load_newest(folder)

@@ -82,7 +82,7 @@ def forked_rows(draw: Callable[..., Any]) -> TokenRows:
 # --- the tree of rows --------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(forked_rows(), st.randoms(use_true_random=False))
 def test_a_node_is_a_distinct_prefix_whatever_the_order_of_rows(
     rows: TokenRows, chance: random.Random
@@ -106,7 +106,7 @@ def test_a_node_is_a_distinct_prefix_whatever_the_order_of_rows(
     assert torch.equal(moved.node_RT, tree.node_RT[order])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(forked_rows(), st.integers(1, 60), st.integers(1, 4))
 def test_cuts_and_shares_have_every_row_once_and_stay_small(rows: TokenRows, most: int, count: int) -> None:
     every = torch.arange(len(rows.length_R))
@@ -122,7 +122,7 @@ def test_cuts_and_shares_have_every_row_once_and_stay_small(rows: TokenRows, mos
 # --- attention -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(forked_rows(), st.sampled_from([None, 1, 3, 7]), st.sampled_from([1, 2]))
 def test_segments_attend_as_the_mask_of_ancestors_does(
     rows: TokenRows, window: int | None, groups: int
