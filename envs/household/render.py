@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from turnwise.envs.household.actions import DONE, HouseAct
 from turnwise.envs.household.state import BURNT, CLEAN, COOL, HOT, NOTHING, House, HouseGoal, HouseState
+from turnwise.envs.household.vocabulary import HOLLOW
 
 SYSTEM = {
     "compact": "house : go , open , close , take , put , clean , heat , cool , use .",
@@ -58,9 +59,13 @@ def _sentence(goal: HouseGoal) -> str:
         case "light":
             return f"Examine {_a(goal.thing)} under a lamp."
         case "two":
-            return f"Find two things of the kind {goal.thing} and put them in/on one {goal.place} or more."
+            return f"Put one {goal.thing} {_at(goal.place)}, and then another one."
         case _:
-            return f"Put {_a(_ADJECTIVE.get(goal.kind, '') + goal.thing)} in/on {_a(goal.place)}."
+            return f"Put {_a(_ADJECTIVE.get(goal.kind, '') + goal.thing)} {_at(goal.place)}."
+
+
+def _at(place: str) -> str:
+    return f"{'in' if place in HOLLOW else 'on'} {_a(place)}"
 
 
 def opening(state: HouseState) -> str:

@@ -37,6 +37,9 @@ PLACES: dict[str, Place] = {
     "stool": Place(),
 }
 
+HOLLOW = frozenset(name for name, place in PLACES.items() if place.openable) | {"sink", "bin", "bathtub"}
+"""What things are put in; they are put on all others."""
+
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # room → (always there, may be there)
     "kitchen": (
         ("fridge", "microwave", "sink"),

@@ -1007,10 +1007,9 @@ def descending_offers(seen):
 
 def six_lines(seen):
     """The same six sentences to everybody, with the three words that the messages name."""
-    favours = set(re.search(r"favours: (.*)", seen[0].content)[1].split(", "))
-    want, fact = re.search(
-        r"you want : (.*?) \..*you want to know : (.*?) \.", seen[-1].content, re.DOTALL
-    ).groups()
+    favours = set(re.findall(r"favours: (.*)", seen[0].content)[0].split(", "))
+    want = re.findall(r"you want : (.*?) \.", seen[-1].content)[0]
+    fact = re.findall(r"you want to know : (.*?) \.", seen[-1].content)[0]
     yield "hello"
     told = yield "what favour do you need?"
     need = next((word for word in told.split() if word in favours), "favour")

@@ -13,7 +13,8 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.household import solver
 from turnwise.envs.household.actions import HouseAct, read
 from turnwise.envs.household.env import HouseholdEnv
-from turnwise.envs.household.state import solved
+from turnwise.envs.household.render import ask
+from turnwise.envs.household.state import HouseGoal, solved
 from turnwise.envs.household.vocabulary import PLACES, ROOMS, THINGS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
@@ -468,3 +469,14 @@ def test_knobs_are_checked():
         HouseholdEnv.generate(derive_rng(0), Split.TRAIN, horizon=[90, 99], turn_limit=99)
     with pytest.raises(EnvError, match="no household task"):
         HouseholdEnv().reset(options={"task": Task("other", "x")})
+
+
+def test_goals_are_asked_for_in_sentences_that_people_say():
+    goals = [
+        HouseGoal("heat", "egg", "stove"),
+        HouseGoal("cool", "bottle", "cabinet"),
+        HouseGoal("two", "mug", "bin"),
+    ]
+    assert ask(goals, full=True) == (
+        "Put a hot egg on a stove. Put a cool bottle in a cabinet. Put one mug in a bin, and then another one."
+    )
