@@ -171,7 +171,7 @@ def test_a_killed_evaluation_resumes_to_the_same_figures(flaky):
         ("--retries -1", "retries is -1. → Give 0 (play nothing again) or more."),
         ("--temperature -1", "The temperature is -1. → Give 0 (greedy) or more."),
         ("--max-tokens -5", "max_tokens is -5. → Give 1 or more, or 0: as it was trained."),
-        ("--tools json", "There is no way to show tools 'json'. → Known: auto, hermes, llama,"),
+        ("--tools json", "There is no way to show tools 'json'. → Known: auto, glm, harmony, hermes,"),
         (
             "--episodes 4 --k 8",
             "4 episodes are fewer than the k=8 of a single task. → Ask for 8 or more of them.",
