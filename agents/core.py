@@ -10,7 +10,7 @@ import enum
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from turnwise.envs.core import AgentEnv, EndReason, Info, Step
 from turnwise.envs.messages import Message, Messages
@@ -469,3 +469,8 @@ class Attending(Protocol):
     async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
         """The episode is over (None: it failed); the replies that were sampled and are not yet among its turns."""
         ...
+
+
+def attends(policy: Policy | Attending) -> TypeGuard[Attending]:
+    """Whether a policy is an :class:`Attending` one; asked in every turn, where a check of the protocol takes its time."""
+    return getattr(policy, "leave", None) is not None

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from turnwise.agents.core import Attending, Episode, History, Outcome, Trajectory, Turn
+from turnwise.agents.core import Episode, History, Outcome, Trajectory, Turn, attends
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.execution.calls import Fault, in_env, in_policy
 from turnwise.agents.multi_agent import MultiAgentEpisode, PolicyMap, policy_for
@@ -142,7 +142,7 @@ class _Episode:
         """Tell the policies that attended that the episode is over."""
         for history in self.episode.histories.values():
             policy = policy_for(self.policy, history.agent)
-            if isinstance(policy, Attending):
+            if attends(policy):
                 for reply in await policy.leave(history, end):
                     history.note(reply, state_key)
 
@@ -379,6 +379,8 @@ def run_episodes(requests: Sequence[Request], policy: PolicyMap, **options: Any)
 def _spent(episode: MultiAgentEpisode, limits: Limits, started: float) -> EndReason | None:
     if time.monotonic() - started > limits.episode_s:
         return EndReason.TIME_LIMIT
+    if limits.episode_tokens == float("inf"):
+        return None
     turns = (turn for history in episode.histories.values() for turn in history.turns)
     if sum(turn.reply.tokens for turn in turns) >= limits.episode_tokens:
         return EndReason.TOKEN_LIMIT

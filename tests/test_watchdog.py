@@ -13,6 +13,7 @@ import time
 import pytest
 
 from turnwise import watchdog
+from turnwise.agents.engines.loop import EngineLoop
 from turnwise.errors import DeadlineError, InfraError
 from turnwise.watchdog import limit, watch_loop
 
@@ -96,6 +97,33 @@ def test_whoever_holds_the_event_loop_is_named(
         asyncio.run(run())
     assert "in hold" in str(said[0])
     assert "rollout.env_workers" in str(said[0])  # and what to do
+
+
+def test_an_engine_that_samples_on_the_event_loop_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "HELD_S", 0.2)
+    said: list[tuple[object, ...]] = []
+    looked = threading.Semaphore(0)
+    monkeypatch.setattr(watchdog._logger, "warning", lambda *args: said.append(args))
+    monkeypatch.setattr(watchdog, "_interrupt_late_calls", lambda now: looked.release())
+
+    class Slow:
+        def add(self, key: int, request: int) -> None:
+            self.key = key
+
+        def abort(self, keys: object) -> None:
+            pass
+
+        def step(self) -> list[tuple[int, int]]:
+            for _ in range(6):  # the watchdog looks so often while the step lasts
+                assert looked.acquire(timeout=60)
+            return [(self.key, 7)]
+
+    async def run() -> int:
+        async with watch_loop():
+            return await EngineLoop[int, int](Slow(), threaded=False).submit(1)
+
+    assert asyncio.run(run()) == 7
+    assert said == []
 
 
 PROGRAM = """

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from typing import Generic, Protocol, TypeVar
 
 from turnwise.errors import EngineError, TurnwiseError
+from turnwise.watchdog import engine_step
 
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
@@ -215,7 +216,8 @@ class EngineLoop(Generic[RequestT, AnswerT]):
 
     async def _step(self) -> Iterable[tuple[int, AnswerT]]:
         if self._executor is None:
-            return self._locked_step()
+            with engine_step():
+                return self._locked_step()
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._locked_step)
 
     def _locked_step(self) -> Iterable[tuple[int, AnswerT]]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
-from turnwise.agents.core import Attending, History, Outcome, Policy, Reply
+from turnwise.agents.core import History, Outcome, Policy, Reply, attends
 from turnwise.agents.execution.threads import in_thread
 from turnwise.blame import describe
 from turnwise.envs.baselines import Script, moment
@@ -174,7 +174,7 @@ async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
         RunError: it can play no episode at all.
     """
     try:
-        if isinstance(policy, Attending):
+        if bool(attends(policy)):  # asked without narrowing: it acts as others do
             return await policy.act(history)
         async with reply_within(seconds):
             return await policy.act(history)

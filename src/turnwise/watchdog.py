@@ -49,6 +49,8 @@ GRACE_S = 5.0
 """How long an interrupted call on the event loop's thread may take to end before the process does."""
 HELD_S = 10.0
 """How long the event loop may be held before whoever holds it is named."""
+ENGINE_HELD_S = 300.0
+"""The same for an engine that samples on the event loop's thread: a step of a large model on a CPU takes its time."""
 EXIT_CODE = 70
 """Of a process that was ended for a call that could not be interrupted."""
 REMEDY = (
@@ -245,6 +247,7 @@ _active: dict[int, limit] = {}  # the innermost limit of each thread
 _loops: dict[
     int, tuple[float, bool]
 ] = {}  # an event loop's thread: when it last turned, and whether that was reported
+_sampling = set[int]()  # threads of event loops on which an engine takes a step
 _monitor: threading.Thread | None = None
 _starting = threading.RLock()  # rollouts may begin in several threads at once
 _page: mmap.mmap | None = None  # shared with the process beside this one
@@ -269,7 +272,8 @@ def _watch() -> None:
             struct.pack_into("<Q", _page, 0, beats)
         _interrupt_late_calls(now)
         for thread, (turned, told) in list(_loops.items()):
-            if not told and now - turned > HELD_S and not _debugged(thread):
+            longest = ENGINE_HELD_S if thread in _sampling else HELD_S
+            if not told and now - turned > longest and not _debugged(thread):
                 _loops[thread] = (turned, True)
                 _logger.warning(
                     "the event loop has been held for %.0f s by %s; no other episode goes on meanwhile. %s",
@@ -358,6 +362,19 @@ async def watch_loop() -> AsyncIterator[None]:
         _loops.pop(thread, None)
 
 
+@contextlib.contextmanager
+def engine_step() -> Iterator[None]:
+    """A step of an engine on this thread: it holds the event loop by right, and nobody is named for it soon."""
+    thread = threading.get_ident()
+    _sampling.add(thread)
+    try:
+        yield
+    finally:
+        if thread in _loops:
+            _loops[thread] = (time.monotonic(), False)
+        _sampling.discard(thread)
+
+
 # --- the process beside this one ---------------------------------------------------------------------
 
 
@@ -423,6 +440,7 @@ def _after_fork() -> None:
     _monitor, _page, _starting = None, None, threading.RLock()
     _active.clear()
     _loops.clear()
+    _sampling.clear()
     _guards.clear()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -104,6 +105,37 @@ class CollectedGroups(NamedTuple):
         return sum(not episode.outcome.counts for group in self.played for episode in group)
 
 
+class RolloutTail:
+    """Seconds in which at most a quarter of a round's episodes were still played, while the engine waited for the longest.
+
+    >>> tail = RolloutTail()
+    >>> tail.ended = [1.0, 2.0, 2.5, 4.0]
+    >>> tail.end_round()
+    >>> tail.seconds
+    1.5
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.ended: list[float] = []
+
+    def told(self, then: Callable[[int, Episode], None] | None) -> Callable[[int, Episode], None]:
+        """What is to be told of every episode that ends; ``then`` is told as well."""
+
+        def tell(index: int, episode: Episode) -> None:
+            self.ended.append(time.monotonic())
+            if then is not None:
+                then(index, episode)
+
+        return tell
+
+    def end_round(self) -> None:
+        """All of a round ended."""
+        if self.ended:
+            self.seconds += self.ended[-1] - self.ended[-(-3 * len(self.ended) // 4) - 1]
+        self.ended = []
+
+
 async def collect(
     options: Rollout,
     sampler: Sampler,
@@ -124,6 +156,7 @@ async def collect(
     Raises:
         RunError: more episodes failed than the recipe accepts.
     """
+    tail = RolloutTail()
     runner = RolloutRunner(
         policy_map(policy, opponents or {}),
         parts.reward,
@@ -131,7 +164,7 @@ async def collect(
         limits=limits_of(options),
         env_options=options.env_options,
         env_workers=workers or 0,
-        on_episode=on_episode,
+        on_episode=tail.told(on_episode),
     )
     requests: list[GroupRequest] = []
     played: list[Group] = []
@@ -151,6 +184,7 @@ async def collect(
         ]
         with meter.of("strategy", tokens):
             groups = await parts.strategy(runner, plan)
+        tail.end_round()
         alone += [episode.success for group in groups for episode in group if episode.outcome.counts]
         player = GuidePlayer(runner, policy, opponents or {}, seed, update, first=len(requests))
         with meter.of("guide", tokens):
@@ -161,7 +195,7 @@ async def collect(
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
-    figures = meter.metrics
+    figures = {**meter.metrics, "tail_seconds": tail.seconds}
     if parts.guides:
         figures["success_unguided"] = mean(alone) if alone else 0.0
     return assembled(options, parts, played, runner.cost, requests, rounds)._replace(figures=figures)
