@@ -149,7 +149,7 @@ def _allow_other(draft: StoryDraft, old: WishedChange) -> WishedChange:
 
 
 def _of_team(operation: Operation, draft: StoryDraft, team: SeatTeam, given: dict[str, Json], **more: Any) -> WishedChange:  # fmt: skip
-    it = called(draft, team.account_id, draft.words("my team", "my business team", "our team", "the team of my company"), f"team {team.team_id}")  # fmt: skip
+    it = called(draft, team.account_id, draft.words("my team", "my business team", "our team"), f"team {team.team_id}")  # fmt: skip
     return wish(operation, draft, team.team_id, {"team_id": team.team_id, **given}, it, **more)
 
 

@@ -84,14 +84,14 @@ class Topic(NamedTuple):
     table: str = ""
 
 
-_ERASES, _SEATS = (EXPORT, ERASE), (MORE_SEATS, FEWER_SEATS, ASSIGN, FREE)
+_ERASES = (EXPORT, ERASE)
 TOPICS: Mapping[str, Topic] = {
     "subscription": Topic(
         ACTIVE, price, (CANCEL, TIER, PERIOD, PAUSE, SHARE), ((TIER, PERIOD), (PERIOD, TIER), (TIER, PAUSE), (SHARE, PERIOD), (SHARE, PAUSE)), "subscriptions"
     ),
     "purchase": Topic(things("purchases", lambda p: p.status == "paid"), paid, (REFUND, UNKNOWN, TWICE)),
     "code": Topic(lambda draft, own: draft.db.rows("codes"), worth, (REDEEM,)),
-    "team": Topic(things("teams"), free_seats, _SEATS, ((FREE, ASSIGN), (MORE_SEATS, ASSIGN), (ASSIGN, MORE_SEATS), (FREE, FEWER_SEATS)), "teams"),
+    "team": Topic(things("teams"), free_seats, (), ((FREE, ASSIGN), (MORE_SEATS, ASSIGN), (ASSIGN, MORE_SEATS), (FREE, FEWER_SEATS)), "teams"),
     "data": Topic(things("kept"), kept, _ERASES, ((EXPORT, ERASE),), "kept"),
     "child": Topic(children, allowance, (AGE_LIMIT, ALLOWANCE), ((AGE_LIMIT, ALLOWANCE), (ALLOWANCE, AGE_LIMIT)), "accounts"),
 }  # fmt: skip
@@ -240,12 +240,12 @@ def devices(draft: StoryDraft) -> SeveralSubjects:
 
 
 _PAIRED = (
-    (CANCEL, TIER, PERIOD, PAUSE, SUBSCRIBE), (REFUND,), (REDEEM,), (STORAGE,), (REMOVE, LOCK), (EXPORT, ERASE), (MORE_SEATS, FREE), (ALLOWANCE,),
+    (CANCEL, TIER, PERIOD, PAUSE, SUBSCRIBE), (REFUND, REDEEM), (STORAGE,), (REMOVE, LOCK), (EXPORT, ERASE), (MORE_SEATS, FREE), (ALLOWANCE,),
 )  # fmt: skip
 """Changes of things of one sort; of two such things one could be taken for the other."""
 SEVERAL: dict[str, Primitive] = {
-    **{f"if_{name}": partial(hanging, topic=topic) for name, topic in TOPICS.items()},
-    **{f"if_allowed_{name}": partial(allowed, topic=topic) for name, topic in TOPICS.items()},
+    **{f"if_{name}": partial(hanging, topic=topic) for name, topic in TOPICS.items() if topic.operations},
+    **{f"if_allowed_{name}": partial(allowed, topic=topic) for name, topic in TOPICS.items() if topic.operations},
     **{f"{one.name}_within": partial(within, operation=one) for one in (TIER, PERIOD, SUBSCRIBE, STORAGE)},
     **{f"two_for_{name}": partial(two_for_one, topic=topic) for name, topic in TOPICS.items() if topic.then},
     "two_things": two_things,
