@@ -1,6 +1,6 @@
 """The passing of time in a turn: devices heat and cool, other things reach room temperature, plants grow.
 
-Heat follows Newton's law of cooling: each turn closes a share of the difference to the surroundings, at least a degree.
+Heat follows Newton's cooling: each turn closes a share of the difference to the surroundings, at least a degree.
 """
 
 from __future__ import annotations
