@@ -41,7 +41,7 @@ AT_MOST = (
 )  # fmt: skip
 
 
-class Quantity(NamedTuple):
+class Lookup(NamedTuple):
     """A value that can be looked up: it is asked for, or something hangs on it."""
 
     what: tuple[str, ...]  # the words for it
@@ -207,7 +207,7 @@ def limit_for(draft: StoryDraft, amount: int, *, within: bool, unit: int = 100) 
     return max(1, (amount - 1) // unit - steps) * unit
 
 
-def question(draft: StoryDraft, known: Quantity, look: Iterable[PlanStep]) -> Stage:
+def question(draft: StoryDraft, known: Lookup, look: Iterable[PlanStep]) -> Stage:
     """A request for a value."""
     draft.used |= known.topics
     what = known.called(draft)
@@ -215,14 +215,14 @@ def question(draft: StoryDraft, known: Quantity, look: Iterable[PlanStep]) -> St
     return Stage(say, once((*look, *known.look, tell(known.told))), (known.fact,), again=f"What is {what}?")
 
 
-class Condition(NamedTuple):
+class IfClause(NamedTuple):
     """What a wish hangs on, in words, and whether it is so."""
 
     say: str
     holds: bool
 
 
-def compared(draft: StoryDraft, known: Quantity, what: str = "", *, above: bool | None = None) -> Condition:
+def compared(draft: StoryDraft, known: Lookup, what: str = "", *, above: bool | None = None) -> IfClause:
     """Whether a number is above a limit, or at most that; one of both at random, where it is not said which."""
     value = int(known.value)
     unit = 100 if known.kind == "money" or value > 300 else 1
@@ -231,10 +231,10 @@ def compared(draft: StoryDraft, known: Quantity, what: str = "", *, above: bool 
     limit = known.shown(limit_for(draft, value, within=not over, unit=unit))
     what = what or known.called(draft)
     say = draft.words(*(way.format(what=what, limit=limit) for way in (ABOVE if above else AT_MOST)))
-    return Condition(say, above is over)
+    return IfClause(say, above is over)
 
 
-def left_alone(draft: StoryDraft, known: Quantity, what: str = "") -> WishPart:
+def left_alone(draft: StoryDraft, known: Lookup, what: str = "") -> WishPart:
     """Nothing is changed, and a value is told."""
     what = what or known.called(draft)
     say = draft.words(

@@ -25,7 +25,7 @@ from turnwise.envs.toolworld.airline.parts import (
     some_trip,
 )
 from turnwise.envs.toolworld.airline.questions import departure_of
-from turnwise.envs.toolworld.alternatives import Quantity, WishPart, compared, decided, left_alone, part
+from turnwise.envs.toolworld.alternatives import Lookup, WishPart, compared, decided, left_alone, part
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import dollars
 from turnwise.envs.toolworld.operations import IMPOSSIBLE, Called, Operation, WishedChange, accept, wish_for
@@ -64,7 +64,7 @@ def _if_priced(
     draft: StoryDraft, trip: Trip, name: Called, wish: WishedChange, what: tuple[str, ...], other: WishPart | None, *, above: bool = False
 ) -> Stage:  # fmt: skip
     """A change if it costs little enough, or gives back enough; else something else, or its price is told."""
-    known = Quantity(what, "money", abs(wish.amount), "It would be {} in total.")
+    known = Lookup(what, "money", abs(wish.amount), "It would be {} in total.")
     condition = compared(draft, known, above=above)
     parts = _part(draft, wish), other or left_alone(draft, known, "that amount in total")
     return decided(draft, _read(draft, trip, name, *wish.reads), condition.say, parts, holds=condition.holds)
@@ -177,7 +177,7 @@ def leaves_by(draft: StoryDraft) -> Stage | None:
         f"the cheapest replacement for {name.it} on {day} starts before {time}",
         f"what is cheapest for {name.it} on {day} leaves sooner than {time}",
     )
-    known = Quantity(("that flight's time of departure",), "time", departs, "That flight leaves at {}.")
+    known = Lookup(("that flight's time of departure",), "time", departs, "That flight leaves at {}.")
     told = left_alone(draft, known)
     other = (_instead(draft, trip) if draft.rng.random() < 0.5 else None) or told
     first = _part(draft, move.named(there="that flight"))
@@ -221,7 +221,7 @@ def seats_left(draft: StoryDraft) -> Stage | None:
         f"I find {number} or more free places in business on the flight of {name.it}",
         f"not fewer than {number} business seats are left on the flight of {name.it}",
     )
-    known = Quantity(
+    known = Lookup(
         ("the number of free business seats",), "count", left, "There are {} seats left in business."
     )
     told = left_alone(draft, known)
@@ -313,7 +313,7 @@ def bags_free(draft: StoryDraft) -> Stage | None:
         f"{name.it} leaves me {many} to add for free", f"adding {many} to {name.it} costs me nothing",
         f"I have nothing to pay for {many} added to {name.it}", f"no fee is due for {many} added to {name.it}",
     )  # fmt: skip
-    told = left_alone(draft, Quantity(("the price of it",), "money", wish.amount, "It would be {}."))
+    told = left_alone(draft, Lookup(("the price of it",), "money", wish.amount, "It would be {}."))
     other = (_extra(draft, trip, BAGS) if draft.rng.random() < 0.4 else None) or told
     return decided(
         draft, _read(draft, trip, name, _account(draft)), condition, (_part(draft, wish), other), holds=holds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.envs.toolworld.airline.parts import DESK, Fits, Trip, called, some_trip
 from turnwise.envs.toolworld.airline.state import CABINS, TODAY, Flight
-from turnwise.envs.toolworld.alternatives import Quantity, question
+from turnwise.envs.toolworld.alternatives import Lookup, question
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import PlanStep, Stage, call
 
@@ -28,12 +28,12 @@ def status(draft: StoryDraft) -> Stage | None:
     trip, it, look = found
     what = (f"the status of the flight of {it}",)
     return question(
-        draft, Quantity(what, "word", trip.flight.status, "The flight is {}.", choices=STATUSES), look
+        draft, Lookup(what, "word", trip.flight.status, "The flight is {}.", choices=STATUSES), look
     )
 
 
-def departure_of(trip: Trip, it: str) -> Quantity:
-    return Quantity((f"the time of departure of {it}",), "time", trip.flight.departs, "It leaves at {}.")
+def departure_of(trip: Trip, it: str) -> Lookup:
+    return Lookup((f"the time of departure of {it}",), "time", trip.flight.departs, "It leaves at {}.")
 
 
 def departure(draft: StoryDraft) -> Stage | None:
@@ -49,12 +49,12 @@ def _of_flight(draft: StoryDraft, *, price: bool) -> Stage | None:
         return None
     place, cabin = draft.rng.choice([*enumerate(CABINS)])
     if price:
-        known = Quantity(
+        known = Lookup(
             (f"the {cabin} fare of flight {flight.flight_id}",), "money", flight.prices[place], "It costs {}."
         )
     else:
         what = (f"the number of seats left in {cabin} on flight {flight.flight_id}",)
-        known = Quantity(what, "count", flight.seats[place], f"There are {{}} seats left in {cabin}.")
+        known = Lookup(what, "count", flight.seats[place], f"There are {{}} seats left in {cabin}.")
     return question(draft, known, (call("get_flight", flight_id=flight.flight_id),))
 
 
@@ -74,5 +74,5 @@ def credit(draft: StoryDraft) -> Stage | None:
     what = (
         "the credit that I have in certificates", "the worth of the certificates in my account", "the credit in my account", "the sum of my certificates",
     )  # fmt: skip
-    known = Quantity(what, "money", amount, "You have {} of credit.", topics=frozenset(("credit",)))
+    known = Lookup(what, "money", amount, "You have {} of credit.", topics=frozenset(("credit",)))
     return question(draft, known, (*DESK.verify(draft), call("get_customer", user_id=draft.customer)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnwise.envs.toolworld.alternatives import (
-    Quantity,
+    Lookup,
     WishPart,
     compared,
     decided,
@@ -132,7 +132,7 @@ def within(draft: StoryDraft, operation: Operation) -> Stage | None:
         f"the step in price from {mine} to {best}", f"the price difference between {mine} and {best}", f"the sum that I pay on top for {best} in place of {mine}",
         f"the extra cost of {best}, compared with {mine},",
     )  # fmt: skip
-    known = Quantity(difference, "money", wish.amount, "The price difference is {}.")
+    known = Lookup(difference, "money", wish.amount, "The price difference is {}.")
     condition = compared(draft, known, above=False)
     what = "the one that I have" if operation is EXCHANGE else "the one in that order"
     first = part(draft, wish.named(what=what, new="it"))
@@ -192,7 +192,7 @@ def gift_pays(draft: StoryDraft) -> Stage | None:
         draft,
         WishedChange(PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": gift.id}, words),
     )
-    known = Quantity(
+    known = Lookup(
         ("the sum that is missing on it",), "money", abs(total - gift.balance), "{} are missing on it."
     )
     other = left_alone(draft, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.alternatives import Quantity, question
+from turnwise.envs.toolworld.alternatives import Lookup, question
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.retail.parts import DESK, called, gift_of, some_order, thing, total_of
 from turnwise.envs.toolworld.retail.state import RetailItem, RetailOrder
@@ -12,8 +12,8 @@ from turnwise.envs.toolworld.vocabulary import single, with_article
 STATUSES = ("pending", "processed", "delivered")
 
 
-def status_of(order: RetailOrder, it: str = "it") -> Quantity:
-    return Quantity(
+def status_of(order: RetailOrder, it: str = "it") -> Lookup:
+    return Lookup(
         (f"the status of {it}",),
         "word",
         order.status,
@@ -22,8 +22,8 @@ def status_of(order: RetailOrder, it: str = "it") -> Quantity:
     )
 
 
-def price_of(order: RetailOrder, it: str = "it") -> Quantity:
-    return Quantity((f"the total of {it}",), "money", total_of(order), "The total is {}.")
+def price_of(order: RetailOrder, it: str = "it") -> Lookup:
+    return Lookup((f"the total of {it}",), "money", total_of(order), "The total is {}.")
 
 
 def _of_order(draft: StoryDraft) -> tuple[RetailOrder, str, tuple[PlanStep, ...]] | None:
@@ -59,7 +59,7 @@ def price(draft: StoryDraft) -> Stage | None:
     item: RetailItem | None = draft.free(_unbought(draft), lambda item: item.product)
     if item is None:
         return None
-    known = Quantity((f"the price of the {thing(draft, item.item_id)}",), "money", item.price, "It costs {}.")
+    known = Lookup((f"the price of the {thing(draft, item.item_id)}",), "money", item.price, "It costs {}.")
     return question(draft, known, (call("get_product", product=item.product),))
 
 
@@ -77,7 +77,7 @@ def cheapest(draft: StoryDraft) -> Stage | None:
         f"the price of the cheapest {single(product)} in stock", f"the lowest price of any {single(product)} that you have in stock",
         f"the least that I can pay for {with_article(product)} from your stock", f"the cost of the least expensive {single(product)} in stock",
     )  # fmt: skip
-    known = Quantity(what, "money", min(item.price for item in stock), "The cheapest one costs {}.")
+    known = Lookup(what, "money", min(item.price for item in stock), "The cheapest one costs {}.")
     return question(draft, known, (call("get_product", product=product),))
 
 
@@ -89,7 +89,7 @@ def count(draft: StoryDraft) -> Stage | None:
         f"the number of {product} variants in stock", f"the number of variants of the {product} that can be bought right now",
         f"the number of kinds of the {product} in stock", f"the count of the {product} variants that are in stock",
     )  # fmt: skip
-    known = Quantity(what, "count", len(stock), "There are {} variants in stock.")
+    known = Lookup(what, "count", len(stock), "There are {} variants in stock.")
     return question(draft, known, (call("get_product", product=product),))
 
 
@@ -100,5 +100,5 @@ def balance(draft: StoryDraft) -> Stage | None:
     what = (
         f"the balance of {gift.id}", f"the amount that is left on my gift card {gift.id}", f"the sum that {gift.id} still holds", f"the money on my gift card {gift.id}",
     )  # fmt: skip
-    known = Quantity(what, "money", gift.balance, "There are {} on it.", topics=frozenset(("balance",)))
+    known = Lookup(what, "money", gift.balance, "There are {} on it.", topics=frozenset(("balance",)))
     return question(draft, known, (*DESK.verify(draft), call("get_user", user_id=draft.customer)))

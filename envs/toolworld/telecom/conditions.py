@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnwise.envs.toolworld.alternatives import (
-    Quantity,
+    Lookup,
     WishPart,
     both,
     compared,
@@ -33,39 +33,39 @@ EXTRAS = (PLAN, DATA, ROAMING, BLOCK, TETHER, PAPER)
 MONTHS = {"03": "March", "04": "April"}
 
 
-def _left(draft: StoryDraft) -> Quantity:
+def _left(draft: StoryDraft) -> Lookup:
     own = my_line(draft)
     what = (
         "the number of megabytes that I have left this month", "the rest of my data in megabytes", "the number of MB that remain for me",
         "the data that is left on my line, in MB", "my remaining data in megabytes", "the number of megabytes that I can still use",
     )  # fmt: skip
-    return Quantity(
+    return Lookup(
         what, "count", own.limit - own.used, "You have {} megabytes left.", topics=frozenset((ALLOWANCE,))
     )
 
 
-def _used(draft: StoryDraft) -> Quantity:
+def _used(draft: StoryDraft) -> Lookup:
     what = (
         "the number of megabytes that I have used this month", "my use of data this month, in MB", "the data that I used this month, in megabytes",
         "the number of MB that my line has used", "my consumption of this month in megabytes", "the number of megabytes that are used up on my line",
     )  # fmt: skip
-    return Quantity(
+    return Lookup(
         what, "count", my_line(draft).used, "You have used {} megabytes.", topics=frozenset((ALLOWANCE,))
     )
 
 
-def _owed(draft: StoryDraft) -> Quantity:
+def _owed(draft: StoryDraft) -> Lookup:
     what = (
         "the sum of my unpaid bills", "the total that I owe you", "the sum of all that is open on my account",
         "the amount that is outstanding on my account altogether", "the total of what I still have to pay you", "the sum that I owe you in all",
     )  # fmt: skip
     total = sum(bill.amount for bill in my_bills(draft, "open", "overdue", "requested"))
-    return Quantity(
+    return Lookup(
         what, "money", total, "You owe {} in total.", (look_at_bills(draft),), frozenset((CHARGES,))
     )
 
 
-def _bill(draft: StoryDraft) -> Quantity:
+def _bill(draft: StoryDraft) -> Lookup:
     month = draft.rng.choice(sorted(MONTHS))
     found = next(
         bill for bill in my_bills(draft, "open", "paid", "overdue") if bill.bill_id.endswith(f"-{month}")
@@ -76,7 +76,7 @@ def _bill(draft: StoryDraft) -> Quantity:
         f"my bill of {name}, as an amount", f"the price on the {name} bill",
     )  # fmt: skip
     report = f"Your {name} bill was {{}}."
-    return Quantity(what, "money", found.amount, report, (look_at_bills(draft),), frozenset(("bill",)))
+    return Lookup(what, "money", found.amount, report, (look_at_bills(draft),), frozenset(("bill",)))
 
 
 _QUANTITIES = {"left": _left, "used": _used, "owed": _owed, "bill": _bill}
@@ -97,7 +97,7 @@ def pay(draft: StoryDraft) -> Stage | None:
         return None
     draft.used |= {CHARGES, "bill"}
     amount = own[0].amount
-    known = Quantity(("",), "money", amount, "Done, the bill of {} is paid.")
+    known = Lookup(("",), "money", amount, "Done, the bill of {} is paid.")
     say = draft.words(
         "I want to pay my open bill. How much is it?", "Let me settle what is open on my account. What is the amount?",
         "Please let me pay the bill that is still open, and tell me its sum.", "I would like to get my unpaid bill out of the way. How much?",
@@ -140,7 +140,7 @@ def plan_within(draft: StoryDraft) -> Stage | None:
         f"the monthly price of {name}", f"the price per month of {name}", f"the cost per month of {name}", f"the amount to be paid each month for {name}",
         f"the monthly fee for {name}", f"the sum that I pay per month for {name}",
     )  # fmt: skip
-    known = Quantity(what, "money", wish.amount, "It costs {} per month.", wish.reads)
+    known = Lookup(what, "money", wish.amount, "It costs {} per month.", wish.reads)
     condition = compared(draft, known)
     other = (_extra(draft) if draft.rng.random() < 0.6 else None) or left_alone(
         draft, known, "its price per month"

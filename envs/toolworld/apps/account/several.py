@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.alternatives import (
-    Quantity,
+    Lookup,
     SeveralSubjects,
     WishPart,
     best,
@@ -50,10 +50,10 @@ from turnwise.envs.toolworld.apps.account.paying import (
 from turnwise.envs.toolworld.apps.account.questions import (
     ACTIVE,
     allowance,
-    free_seats,
     kept,
     paid,
     price,
+    seats_left,
     worth,
 )
 from turnwise.envs.toolworld.apps.account.rules import REFUND_DAYS, SECTIONS
@@ -78,7 +78,7 @@ class Topic(NamedTuple):
     """Things of one sort: which there are, what can be looked up about one, and what can be done with it."""
 
     subjects: Callable[[StoryDraft, bool], list[Any]]
-    quantity: Callable[[StoryDraft, Any], Quantity]
+    quantity: Callable[[StoryDraft, Any], Lookup]
     operations: Sequence[Operation]
     then: Sequence[tuple[Operation, Operation]] = ()  # what can be done with one, one after the other
     table: str = ""
@@ -91,7 +91,7 @@ TOPICS: Mapping[str, Topic] = {
     ),
     "purchase": Topic(things("purchases", lambda p: p.status == "paid"), paid, (REFUND, UNKNOWN, TWICE)),
     "code": Topic(lambda draft, own: draft.db.rows("codes"), worth, (REDEEM,)),
-    "team": Topic(things("teams"), free_seats, (), ((FREE, ASSIGN), (MORE_SEATS, ASSIGN), (ASSIGN, MORE_SEATS), (FREE, FEWER_SEATS)), "teams"),
+    "team": Topic(things("teams"), seats_left, (), ((FREE, ASSIGN), (MORE_SEATS, ASSIGN), (ASSIGN, MORE_SEATS), (FREE, FEWER_SEATS)), "teams"),
     "data": Topic(things("kept"), kept, _ERASES, ((EXPORT, ERASE),), "kept"),
     "child": Topic(children, allowance, (AGE_LIMIT, ALLOWANCE), ((AGE_LIMIT, ALLOWANCE), (ALLOWANCE, AGE_LIMIT)), "accounts"),
 }  # fmt: skip
@@ -108,7 +108,7 @@ def _part(draft: StoryDraft, wish: WishedChange) -> WishPart:
     return part(draft, wish._replace(said="").named(it="it"))
 
 
-def _otherwise(draft: StoryDraft, topic: Topic, subject: Any, known: Quantity, *but: Operation) -> WishPart:
+def _otherwise(draft: StoryDraft, topic: Topic, subject: Any, known: Lookup, *but: Operation) -> WishPart:
     """Another thing that is done with a subject; or none, and a number is told."""
     others = [one for one in topic.operations if one not in but]
     wish = wish_for(draft, draft.rng.choice(others), among=[subject]) if others and draft.rng.random() < 0.5 else None  # fmt: skip
@@ -152,7 +152,7 @@ def within(draft: StoryDraft, operation: Operation) -> Stage | None:
     holds = draft.rng.random() < 0.5
     limit = dollars(limit_for(draft, wish.amount, within=holds))
     condition = draft.words(*(way.format(do=wish.clause(draft), limit=limit) for way in WITHIN))  # fmt: skip
-    known = Quantity(
+    known = Lookup(
         ("the price of that", "what that would cost", "the price for it", "what I would pay for that"),
         "money",
         wish.amount,
