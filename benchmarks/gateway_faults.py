@@ -16,6 +16,11 @@ from pathlib import Path
 
 from faulting.sessions import trial
 
+from turnwise.machine import describe
+
+FAULTS = frozenset(["odd", "hang up", "twice", "pay twice", "429", "503", "507"])
+"""Answers and deeds of which a trial must have one, so that a fault took effect in it."""
+
 
 def main() -> int:
     """Carry out the trials; 1 if there is a violation."""
@@ -40,7 +45,13 @@ def main() -> int:
     for row in rows.values():
         done.update(row["done"])
     violations = sum(bool(row["violations"]) for row in rows.values())
-    print(json.dumps({"trials": len(rows), "violations": violations, "done": dict(done)}))
+    figures = {
+        "trials": len(rows),
+        "met": sum(bool(FAULTS & row["done"].keys()) for row in rows.values()),
+        "violations": violations,
+        "done": dict(sorted(done.items())),
+    }
+    print(json.dumps({"name": "gateway-faults", "machine": describe(), "figures": figures}, indent=2))
     return int(violations > 0)
 
 
