@@ -49,7 +49,7 @@ NO_TURN = -1
 
 
 class TurnTree(NamedTuple):
-    """How the conversations of a trajectory hang together, where an agent has several; turns count from 0.
+    """Links between the conversations of a trajectory, where an agent has several; turns count from 0.
 
     Attributes:
         parent_BK: the turn whose conversation this one goes on with; :data:`NO_TURN`: it begins one.
@@ -63,7 +63,7 @@ class TurnTree(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnBatch:
-    """What a credit rule sees: rewards turn by turn, and which trajectories belong together.
+    """Input of a credit rule: rewards turn by turn, and which trajectories belong together.
 
     Attributes:
         reward_BK: rewards, zero where there is no turn.
@@ -118,7 +118,7 @@ class TeacherTop(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenBatch:
-    """What a loss sees: log-probabilities of sampled tokens and their advantages.
+    """Input of a loss: log-probabilities of sampled tokens and their advantages.
 
     Only positions where ``mask_RT`` is True were sampled by the policy; all others are zero and carry no
     loss (T3). ``logp_RT`` and ``entropy_RT`` carry gradient, everything else is constant.
@@ -165,7 +165,7 @@ class TokenLoss(NamedTuple):
 
 @dataclass(frozen=True)
 class WholeBatch:
-    """What a loss that declares ``whole`` sees: a minibatch of whole groups, with its log-probabilities as leaves.
+    """Input of a loss that declares ``whole``: a minibatch of whole groups, with its log-probabilities as leaves.
 
     Float64, on the CPU. Rows are those of trajectories whose weight is above 0, in no particular order, and groups and
     trajectories are numbered from 0; the trajectories include those that were played and have no row.
@@ -216,13 +216,13 @@ class WholeLoss(NamedTuple):
 
 
 class TokenCredit(NamedTuple):
-    """What a token-level credit rule returns: an advantage for each sampled token, 0 elsewhere, (R, T)."""
+    """Result of a token-level credit rule: an advantage for each sampled token, 0 elsewhere, (R, T)."""
 
     advantage_RT: Tensor
 
 
 class PartState(NamedTuple):
-    """What a part that learns or remembers keeps in checkpoints."""
+    """State that a part that learns or remembers keeps in checkpoints."""
 
     numbers: Mapping[str, Json] = {}
     tensors: Mapping[str, Tensor] = {}
@@ -238,7 +238,7 @@ class Stateful(Protocol):
 
 
 class RowMask(NamedTuple):
-    """What a reducer sees, of the *whole* minibatch as it was played, so that micro-batches need no second denominator.
+    """Input of a reducer: the tokens of the *whole* minibatch as it was played, so that micro-batches need no second denominator.
 
     Trajectories that the filter dropped are in it: they count in denominators.
     """
@@ -249,7 +249,7 @@ class RowMask(NamedTuple):
 
 
 class ScheduleMoment(NamedTuple):
-    """What a schedule sees before an update.
+    """Input of a schedule before an update.
 
     Attributes:
         update: the number of updates that were made, from 0.

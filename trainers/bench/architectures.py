@@ -108,7 +108,7 @@ class ArchitectureGaps(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether all agree, or it was refused by name."""
+        """True if all agree, or the architecture was refused by name."""
         gaps = (self.learner, self.engine, self.checkpoint)
         return bool(self.refused) or all(gap is not None and gap <= NEAR for gap in gaps)
 

@@ -1,4 +1,4 @@
-"""What a side of ``turnwise bench update`` did and how long it took; whether two sides did the same; what arithmetic says of it."""
+"""Laps of ``turnwise bench update``: a side's work and its seconds, a check that two sides did the same, and counted operations."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class _Prompt(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What was drawn after a prompt, what ends it included, and perhaps more after that."""
+    """Tokens drawn after a prompt, the one that ends them included, and perhaps more after that."""
 
     ids: Sequence[int]
     logps: Sequence[float]

@@ -81,7 +81,7 @@ def bench_update(*, repeats: int = 2, workload: UpdateWorkload | None = None) ->
 
 
 def _with_trl() -> bool:
-    """Whether TRL is here; where it is not, that is said."""
+    """Say whether TRL is installed; warn where it is not."""
     there = find_spec("trl") is not None
     if not there:
         warnings.warn("TRL is not installed: no figures of it. Remedy: pip install trl", stacklevel=3)
@@ -222,7 +222,7 @@ def _changes(model: Path, load: UpdateWorkload, groups: int, turns: int = 8) -> 
 
 
 def _growth(out: Path, model: Path, load: UpdateWorkload, process: Apart) -> dict[str, float]:
-    """How an update grows with its turns, beside its arithmetic."""
+    """Measure how an update's seconds grow with its turns, beside its arithmetic."""
     sizes = learning_setup(RECIPE, {}).sizes
     seconds, operations = dict[int, float](), dict[int, float]()
     for times in (1, *load.times):

@@ -1,1 +1,1 @@
-"""What is required of the parts of a trainer: the tests that ``turnwise check KIND/NAME`` and our own suite run."""
+"""Requirements for the parts of a trainer: the tests that ``turnwise check KIND/NAME`` and our own suite run."""

@@ -38,7 +38,7 @@ def measured(name: str) -> dict[tuple[int, int, float], dict[str, Bias]]:
 
 
 def spread(found: Mapping[str, Bias]) -> float:
-    """How much the scale differs between processes: 0 for a rule that is right up to a factor."""
+    """Return how much the scale differs between processes, relative to the largest: 0 for a rule that is right up to a factor."""
     scales = [bias.scale for bias in found.values()]
     return (max(scales) - min(scales)) / max(map(abs, scales))
 

@@ -1,4 +1,4 @@
-"""What is required of credit rules, on batches drawn from the small exact processes."""
+"""Requirements for credit rules, on batches drawn from the small exact processes."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def order_does_not_matter(entry: Component) -> None:
 
 
 def padding_does_not_matter(entry: Component) -> None:
-    """What stands where there are no turns and no tokens is not looked at."""
+    """Padding, where there are no turns and no tokens, is not looked at."""
     for at, credit, batch in _each(entry):
         advantage_BK = given(credit, _padded(batch))
         require(same(advantage_BK[:, :-3], given(credit, batch)), f"Padding changes advantages {at}.")
@@ -202,7 +202,7 @@ def names_do_not_matter(entry: Component) -> None:
 
 
 def sees_branches_if_it_says_so(entry: Component) -> None:
-    """Which turn goes on from which changes the credit of rules that declare ``branches``, and of no other."""
+    """Branches, the tree of turns, change the credit of rules that declare ``branches``, and of no other."""
     seen = False
     for at, credit, batch in _each(entry):
         chain = dataclasses.replace(batch, tree=None)

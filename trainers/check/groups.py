@@ -1,4 +1,4 @@
-"""What is required of rewards, judges and strategies, on groups of episodes."""
+"""Requirements for rewards, judges and strategies, on groups of episodes."""
 
 from __future__ import annotations
 

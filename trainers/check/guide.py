@@ -1,4 +1,4 @@
-"""What is required of guides, on groups that an untrained model played in a small shop."""
+"""Requirements for guides, on groups that an untrained model played in a small shop."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _tasks(group: Group) -> list[str]:
 
 
 def _said(turn: Turn) -> tuple[object, ...]:
-    """What was read and said; log-probabilities round by what else is in a batch."""
+    """Return what was read and said, without log-probabilities, which round by what else is in a batch."""
     reply = turn.reply
     return reply.prompt_ids, reply.action_ids, reply.scored_ids, reply.source
 

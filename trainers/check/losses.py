@@ -1,4 +1,4 @@
-"""What is required of losses: of tokens, each row for itself, and of whole minibatches, however their rows are arranged."""
+"""Requirements for losses: those of tokens, each row for itself, and those of whole minibatches, however their rows are arranged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
 
 
 def batch_for(entry: Component, seed: int, *, stale: float = 0.0, extreme: bool = False) -> AnyBatch:
-    """What the loss is a function of, with the signals of tokens that it needs.
+    """Return a batch for the loss, with the signals of tokens that it needs.
 
     Each token has an advantage of its own; for a loss that refuses this, all of a trajectory have one sign.
     """

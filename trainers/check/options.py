@@ -1,4 +1,4 @@
-"""What is required of every part: it says what it is, has an example, and knows its options."""
+"""Requirements for every part: it says what it is, has an example, and knows its options."""
 
 from __future__ import annotations
 

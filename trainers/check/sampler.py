@@ -1,4 +1,4 @@
-"""What is required of samplers, on two small suites."""
+"""Requirements for samplers, on two small suites."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UPDATES = 4
 
 
 def outcomes(update: int, requests: Sequence[GroupRequest]) -> list[SeenGroup]:
-    """What came of requests, were a policy to succeed by chance, each task with a chance of its own."""
+    """Return the outcomes of requests as if a policy succeeded by chance, each task with a chance of its own."""
     seen: list[SeenGroup] = []
     for request in requests:
         rng = derive_rng("outcome", request.index)

@@ -1,4 +1,4 @@
-"""What is required of schedules."""
+"""Requirements for schedules."""
 
 from __future__ import annotations
 

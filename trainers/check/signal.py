@@ -1,4 +1,4 @@
-"""What is required of signals, on a small batch that a small policy has played."""
+"""Requirements for signals, on a small batch that a small policy has played."""
 
 from __future__ import annotations
 

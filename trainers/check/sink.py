@@ -1,4 +1,4 @@
-"""What is required of sinks: they take the figures of a run's updates."""
+"""Requirements for sinks: they take the figures of a run's updates."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _spoken(shape: list[tuple[int, int]], seed: int, end: EndReason) -> Episode:
 
 
 def signal_setup(entry: Component) -> SignalSetup:
-    """What a signal is made with on this policy."""
+    """Return the setup with which a signal is made on this policy."""
     device = torch.device("cpu")
     return SignalSetup(
         needs=frozenset(entry.gives),
@@ -107,7 +107,7 @@ def signal_setup(entry: Component) -> SignalSetup:
 
 
 def signal_context(entry: Component, signals: Signals | None = None) -> SignalContext:
-    """What a signal is read from: this policy, with another one as the frozen reference."""
+    """Return the context from which a signal is read: this policy, with another one as the frozen reference."""
     renderer: Any = None  # nothing of the batch is rendered again
     learner = Learner(
         small_model(),

@@ -1,4 +1,4 @@
-"""What is required of sources, on a small suite."""
+"""Requirements for sources, on a small suite."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made(entry: Component) -> Source:
 
 
 def drawn(entry: Component, source: Source, update: int) -> SourceDraw:
-    """What it gives for an update, in a run whose policy is told what the source asks for."""
+    """Return what the source gives for an update, in a run whose policy is told what the source asks for."""
     see = replace(example_context(SUITE), played=failed_groups(2 * update, 2))
 
     async def draw() -> SourceDraw:
@@ -42,7 +42,7 @@ def drawn(entry: Component, source: Source, update: int) -> SourceDraw:
 
 
 def said(entry: Component, source: Any, update: int) -> list[tuple[str, object]]:
-    """What was done in the episodes of a draw, clocks aside."""
+    """List the tasks and trajectories of the episodes of a draw, clocks aside."""
     found = drawn(entry, source, update)
     episodes = [*found.shown, *(episode for group in found.joined for episode in group)]
     return [(episode.task.id, episode.trajectories) for episode in episodes]

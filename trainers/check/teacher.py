@@ -1,4 +1,4 @@
-"""What is required of teachers, on episodes that an untrained model played in a small shop."""
+"""Requirements for teachers, on episodes that an untrained model played in a small shop."""
 
 from __future__ import annotations
 

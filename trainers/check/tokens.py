@@ -1,4 +1,4 @@
-"""What is required of corrections and reducers, on rows of tokens."""
+"""Requirements for corrections and reducers, on rows of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is required of filters and shapes, on batches drawn from the small exact processes."""
+"""Requirements for filters and shapes, on batches drawn from the small exact processes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def filter_reads_tokens_too(entry: Component) -> None:
 
 
 def shaped(shape: Shape, credit_BK: Tensor, batch: TurnBatch) -> Tensor:
-    """What a shape makes of advantages of turns; where it gives tokens advantages of their own, their means."""
+    """Return the advantages that a shape makes of those of turns; where it gives tokens advantages of their own, their means."""
     found = shape(credit_BK, batch)
     if isinstance(found, TokenCredit):
         assert batch.tokens is not None
@@ -114,7 +114,7 @@ SIZES = ((2, 1, 1), (3, 1, 1), (2, 2, 1), (2, 1, 2))  # of groups, how many of t
 
 
 def _crooked(entry: Component, n: int, groups: int, per_turn: int) -> bool:
-    """Whether more than one factor for all processes is lost, for groups of ``n``."""
+    """Say whether more than one factor for all processes is lost, for groups of ``n``."""
     rloo, shape = get_component("credit", "rloo").build({}), entry.build({})
     found = []
     for process in (p for p in PROCESSES if (groups == 1 and n == 2) or p.name in SMALL):

@@ -18,7 +18,7 @@ _MOST = 6
 
 
 class UnlikeError(TurnwiseError):
-    """What was named is not comparable."""
+    """Error raised when the candidates that were named are not comparable."""
 
 
 def refuse(problems: Sequence[str]) -> UnlikeError:
@@ -40,7 +40,7 @@ def no_measure(base: Contender, other: Contender) -> str:
 
 
 def played_otherwise(measure: Measure, contenders: Sequence[Contender]) -> list[str]:
-    """How members were played otherwise than the first one, in words."""
+    """List, in words, how members were played otherwise than the first one."""
     members = [(side, evaluation) for side in contenders for evaluation in side.evaluations(measure)]
     if not members:
         return []
@@ -79,7 +79,7 @@ def other_sources(contenders: Sequence[Contender]) -> list[str]:
 
 
 def _differing(first: Mapping[str, Json], second: Mapping[str, Json]) -> list[tuple[str, str, str]]:
-    """What both recorded and what differs; a condition that only one recorded is not known to differ."""
+    """List the conditions that both recorded and that differ; a condition that only one recorded is not known to differ."""
     return [
         (_WORDS.get(name, name), _short(first[name]), _short(second[name]))
         for name in first

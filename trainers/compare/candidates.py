@@ -1,4 +1,4 @@
-"""What is compared: a run, a run's checkpoint or an evaluation; several runs of one method stand as a group."""
+"""Candidates of a comparison: a run, a run's checkpoint or an evaluation; several runs of one method stand as a group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPTED = "scripted"
 
 
 class Measure(NamedTuple):
-    """What a figure is of; only equal measures are compared."""
+    """Suite, split and mode that a figure is of; only equal measures are compared."""
 
     suite: str
     split: str
@@ -110,7 +110,7 @@ class Contender:
 
     @property
     def measures(self) -> list[Measure]:
-        """What all of its members were measured by."""
+        """List the measures by which all of its members were measured."""
         every = list(dict.fromkeys(e.measure for member in self.members for e in member.evaluations))
         return [measure for measure in every if all(member.on(measure) for member in self.members)]
 

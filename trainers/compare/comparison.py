@@ -69,7 +69,7 @@ class Contrast:
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is, at 0.05 after the adjustment."""
+        """True if the difference is significant after the adjustment, at its ``alpha`` (0.05)."""
         return self.adjusted_p < self.difference.alpha
 
     @property
@@ -79,7 +79,7 @@ class Contrast:
 
 
 class Standing(NamedTuple):
-    """What a contender came to by a measure; a group's intervals are over its runs."""
+    """Results of a contender by a measure; a group's intervals are over its runs."""
 
     label: str
     runs: int
@@ -298,7 +298,7 @@ def _contrast(
 def _start(
     base: Contender, known: list[CandidateEvaluation], other: Contender, its: list[CandidateEvaluation]
 ) -> SuccessDifference | None:
-    """How far apart they were before reinforcement."""
+    """Return how far apart the two were before reinforcement; None where this is not known of all."""
     a, b = ([e.before for e in found if e.before is not None] for found in (known, its))
     if len(a) != len(known) or len(b) != len(its):
         return None

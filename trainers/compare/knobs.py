@@ -22,14 +22,14 @@ FEWEST_TASKS = 5
 WIDEST = 1000
 """Numbers that differ by more than this are names (seeds, identifiers) and no knobs."""
 DEEPEST, SHORT = 3, 3
-"""How far options are looked into, and how long a list may be whose items are."""
+"""Depth to which options are looked into, and length that a list may have whose items are."""
 
 Level: TypeAlias = str
 Levels: TypeAlias = Mapping[str, Mapping[str, Level]]  # knob → task id → level
 
 
 class KnobDifference(NamedTuple):
-    """What one level of a knob comes to: mean difference over its tasks, with Student's interval over them."""
+    """Result for one level of a knob: mean difference over its tasks, with Student's interval over them."""
 
     knob: str
     level: Level

@@ -157,7 +157,7 @@ def _curves(axes: Sequence[Axes], comparison: Comparison, units: Sequence[str]) 
 
 
 def _rows(comparison: Comparison) -> list[str]:
-    """What differences are drawn of, from the top: everything, then each knob's levels."""
+    """Name the rows of the picture of differences, from the top: all tasks, then each knob's levels."""
     contrasts = comparison.measures[0].contrasts if comparison.measures else ()
     knobs = list(dict.fromkeys(row.knob for c in contrasts for row in c.knobs))[:_KNOBS]
     by_knob = (

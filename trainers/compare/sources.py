@@ -197,7 +197,7 @@ def _of_folder(path: Path) -> Candidate:
 
 
 def _is_script(policy: str) -> bool:
-    """Whether a policy's name is that of one that samples nothing."""
+    """Say whether a policy's name is that of one that samples nothing."""
     kind = likely_component("policy", policy.partition(":")[0])
     return kind is not None and kind.costless
 
@@ -255,7 +255,7 @@ def _of_checkpoint(path: Path, label: str, at: str) -> Candidate:
 
 
 class RunRecords:
-    """What a run wrote, as far as comparing needs it."""
+    """Records that a run wrote, as far as comparing needs them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -329,7 +329,7 @@ class RunRecords:
 
 
 def run_conditions(recipe: Mapping[str, Json], mode: str) -> dict[str, Json]:
-    """How a run's evaluations are played, by its recipe."""
+    """Return the conditions under which a run's evaluations are played, by its recipe."""
     sampling, rollout = _section(recipe, "sampling"), _section(recipe, "rollout")
     return {
         "temperature": 0.0 if mode == "greedy" else sampling.get("temperature"),
@@ -362,7 +362,7 @@ def _section(recipe: Mapping[str, Json], name: str) -> Mapping[str, Json]:
 
 
 def _suite_name(said: Json) -> str:
-    """What a recipe says under ``suite``: one name, or several with weights."""
+    """Return the name of a recipe's ``suite``; several, which have weights, are joined by a plus sign."""
     return " + ".join(said) if isinstance(said, dict) else str(said or "")
 
 

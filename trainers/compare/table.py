@@ -23,7 +23,7 @@ _UNKNOWN = "unknown"
 
 
 def renderables(comparison: Comparison) -> Iterator[RenderableType]:
-    """What is printed, one after the other."""
+    """Yield the tables and sentences that are printed, one after the other."""
     for one in comparison.measures:
         yield _standings(one, comparison.base)
         for contrast in one.contrasts:

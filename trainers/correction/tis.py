@@ -10,7 +10,7 @@ from turnwise.trainers.kit.tokens import Level, bounded, unit_sum, units
 
 @component("correction", "tis")
 def tis(batch: TokenBatch, *, cap: float = 2.0, level: Level = "token") -> Tensor:
-    """How much likelier the trainer finds a token than the engine that sampled it did, at most ``cap``.
+    """Ratio of a token's probability under the trainer to that under the engine that sampled it, at most ``cap``.
 
     w = min(exp(Σ (log π_old − log π_behaviour)), cap), the sum over the token itself or over its turn or
     trajectory. Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL training"

@@ -11,7 +11,7 @@ from turnwise.trainers.kit.groups import alone, peers_mean
 
 @component("credit", "branch_return", paper="1506.05254", bias="unbiased", branches=True)
 def branch_return(batch: TurnBatch) -> Tensor:
-    """What the turns earned that may have been told something of this one, compared with the peers' k-th turns.
+    """Sum of the rewards of turns that may have been told something of this one, compared with the peers' k-th turns.
 
     D_{i,k} = Σ_{j ≽ k} r_{i,j},  A_{i,k} = D_{i,k} − (1/(n−1)) Σ_{i'≠i} D_{i',k}, where a peer that has ended counts 0.
 

@@ -22,7 +22,7 @@ def gigpo(
     discount: float = 0.95,
     normalize: Literal["none", "std"] = "none",
 ) -> Tensor:
-    """How well the episode went within its group, plus how well the turn went among turns in its state.
+    """Return of the episode compared with its group, plus that of the turn compared with turns in the same state.
 
     A_{i,k} = f(R_i; group) + ω·f(G_{i,k}; turns of the group played in the same state), with
     G_k = r_k + γ·G_{k+1} and f(x) = x − mean, or (x − mean)/(std + 1e-6) with ``normalize="std"``. Feng et al.

@@ -16,7 +16,7 @@ from turnwise.trainers.kit.groups import following, signal
     bias="biased: discounted option by option, and as far as the value is wrong",
 )
 def ota(batch: TurnBatch, *, turns: int = 3, discount: float = 0.99) -> Tensor:
-    """What the next ``turns`` turns earn, and what the state after them is worth, against the value of the state before.
+    """Rewards of the next ``turns`` turns and the value of the state after them, minus the value of the state before.
 
     A_k = Σ_{j=k}^{m−1} r_j + γ·V(s_m) − V(s_k), m = min(k + turns, K), V = 0 after the last turn: an option of several turns is
     discounted once, so that the horizon of V is that much shorter. With one turn it is ``gae`` with λ = 0. OTA (Ahn et al.

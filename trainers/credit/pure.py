@@ -71,7 +71,7 @@ def pure(
 
 
 def _tokens_of_turns(batch: TurnBatch) -> Tensor:
-    """How many tokens were sampled in each turn, (B, K)."""
+    """Count the tokens that were sampled in each turn, (B, K)."""
     tokens, (B, K) = tokens_of(batch), batch.mask_BK.shape
     at_N = (tokens.trajectory_R[:, None] * K + tokens.turn_RT)[tokens.mask_RT]
     count = batch.reward_BK.new_zeros(B * K)

@@ -13,7 +13,7 @@ from turnwise.trainers.kit.groups import alone, group_sum, peers_mean, returns_t
 def return_to_go(
     batch: TurnBatch, *, discount: float = 1.0, peers: Literal["all", "alive"] = "all"
 ) -> Tensor:
-    """What each turn was followed by, compared with what the peers got from that turn on.
+    """Discounted sum of rewards from each turn on, compared with what the peers got from that turn on.
 
     A_{i,k} = G_{i,k} − b_{i,k},  G_{i,k} = r_{i,k} + γ·G_{i,k+1},
     b_{i,k} = (1/(n−1)) Σ_{j≠i} G_{j,k}, where a peer that has ended counts as G_{j,k} = 0.

@@ -1,4 +1,4 @@
-"""What others did after the very same history, and where there are none, what the group did from that turn on."""
+"""Baseline of what others earned after the very same history, and where there are none, the group from that turn on."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""What guides work with: groups that were played, and a player that plays more of them with help.
+"""Tools of guides: groups that were played, and a player that plays more of them with help.
 
 A guide gives every group back, some of their episodes replaced: whole tasks played anew, or on from a moment of an episode
 that was played (:meth:`GuidePlayer.moments`, :meth:`GuidePlayer.go_on`). The turns that help chose carry guide/NAME
@@ -130,12 +130,12 @@ Guide: TypeAlias = Callable[[GuidePlayer, Sequence[Group]], Awaitable[list[Group
 
 
 def is_solved(group: Group) -> bool:
-    """Whether an episode of a group that counts solved its task."""
+    """Say whether any episode of a group, of those that count, solved its task."""
     return any(episode.success for episode in group if episode.outcome.counts)
 
 
 def is_unsolved(group: Group) -> bool:
-    """Whether a group has episodes that count and none of them solved its task."""
+    """Say whether a group has episodes that count and none of them solved its task."""
     return any(episode.outcome.counts for episode in group) and not is_solved(group)
 
 

@@ -63,7 +63,7 @@ async def reattempt(player: GuidePlayer, groups: Sequence[Group], *, attempts: i
 
 
 def _report(episode: Episode) -> str:
-    """How an episode failed, in its environment's words; of one that does not count, nothing."""
+    """Tell how an episode failed, in its environment's words; of one that does not count, nothing."""
     if not episode.outcome.counts:
         return ""
     cls, turns = env_class(episode.task.env), episode.trajectory.turns

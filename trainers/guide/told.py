@@ -51,7 +51,7 @@ class ToldPolicy:
 
 
 def _read_so_far(history: History) -> Sequence[int]:
-    """What the model read and said, as it was told, from the last prompt that stands alone."""
+    """Return the tokens that the model read and said, as it was told, from the last prompt that stands alone."""
     context: list[int] = []
     for turn in history.turns:
         if turn.reply.parent == ROOT:

@@ -60,7 +60,7 @@ async def critic(
 def verdict(
     answers: Sequence[str], turns: int, vote: Literal["intersection", "majority", "mean"]
 ) -> list[float]:
-    """How wrong each turn is, according to those of the judge's answers that can be read."""
+    """Return how wrong each turn is, from 0 to 1, according to those of the judge's answers that can be read."""
     said = [numbers for answer in answers if (numbers := _numbers(answer)) is not None]
     shares = [sum(k in numbers for numbers in said) / max(1, len(said)) for k in range(1, turns + 1)]
     if vote == "mean":

@@ -1,4 +1,4 @@
-"""Which turns a turn can have changed, where an agent's conversations are a tree (:class:`turnwise.trainers.core.TurnTree`)."""
+"""Turns that a turn can have changed, where an agent's conversations are a tree (:class:`turnwise.trainers.core.TurnTree`)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def group_sum(x_B: Tensor, group_B: Tensor) -> Tensor:
 
 
 def group_size(group_B: Tensor) -> Tensor:
-    """How many trajectories the group of each trajectory has, itself among them, (B,)."""
+    """Count the trajectories in the group of each trajectory, itself among them, (B,)."""
     return group_sum(torch.ones_like(group_B), group_B)
 
 
@@ -141,7 +141,7 @@ def over_cells(
 
 
 def cell_size(cell_BK: Tensor, mask_BK: Tensor) -> Tensor:
-    """How many turns share the cell of each turn, 0 where there is no turn, (B, K)."""
+    """Count the turns that share the cell of each turn, 0 where there is no turn, (B, K)."""
     return over_cells(lambda one, cell: group_sum(one, cell), mask_BK.long(), cell_BK, mask_BK)
 
 

@@ -1,4 +1,4 @@
-"""What each part of an update takes: its seconds, and the tokens that were read or sampled for it."""
+"""Cost of each part of an update: its seconds, and the tokens that were read or sampled for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PartMeter:
 
     @contextmanager
     def of(self, part: str, tokens: Callable[[], int] | None = None) -> Iterator[None]:
-        """What is done inside is the part's: ``PART_seconds``, and by how much ``tokens`` rises as ``PART_tokens``."""
+        """Count what is done inside as the part's: ``PART_seconds``, and by how much ``tokens`` rises as ``PART_tokens``."""
         before = tokens() if tokens else 0
         began = time.perf_counter()
         yield
@@ -37,6 +37,6 @@ class PartMeter:
 
 
 def tokens_added(episodes: Sequence[Episode]) -> int:
-    """How many tokens the turns of these episodes add: new ones of prompts, and chosen ones."""
+    """Count the tokens that the turns of these episodes add: new ones of prompts, and chosen ones."""
     turns = [turn for one in episodes for said in one.trajectories.values() for turn in said.turns]
     return sum(len(turn.reply.prompt_ids) + len(turn.reply.action_ids) for turn in turns)

@@ -1,4 +1,4 @@
-"""What losses of whole minibatches share: sums per trajectory, what belongs to a group, and its pairs."""
+"""Arithmetic that losses of whole minibatches share: sums per trajectory, what belongs to a group, and its pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def token_count(batch: WholeBatch) -> Tensor:
 
 
 def of_trajectory(x_B: Tensor, batch: WholeBatch) -> Tensor:
-    """What belongs to a trajectory, given to each of its rows, (R, 1)."""
+    """Repeat the number of each trajectory for each of its rows, (R, 1)."""
     return x_B[batch.trajectory_R][:, None]
 
 

@@ -45,7 +45,7 @@ def token_signal(batch: TurnBatch, name: str) -> Tensor:
 
 
 class Sequences(NamedTuple):
-    """Where the sampled tokens of each trajectory lie.
+    """Places of the sampled tokens of each trajectory.
 
     Attributes:
         row_N, position_N: each sampled token's place in (R, T), trajectory by trajectory.

@@ -34,7 +34,7 @@ def token_mean(x_RT: Tensor, mask_RT: Tensor) -> Tensor:
 
 
 def units(rows: RowMask | TokenBatch | WholeBatch, level: Level) -> tuple[Tensor, int]:
-    """Which unit each sampled token belongs to, numbered from 0 (-1 off the mask), and how many there are.
+    """Return the unit of each sampled token, numbered from 0 (-1 off the mask), and the number of units.
 
     A trajectory may lie in several rows, and so may a turn: its unit is the same in all of them.
     """

@@ -44,7 +44,7 @@ class Process:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many states and actions there are."""
+        """Numbers of states and of actions."""
         return 1 + max(s for s, _ in self.branches), 1 + max(a for _, a in self.branches)
 
 
@@ -77,7 +77,7 @@ class Paths:
 
     @property
     def probability_N(self) -> Tensor:
-        """How likely each trajectory is; carries gradient."""
+        """Probability of each trajectory; carries gradient."""
         return self.chance_N * self.logp_NK.sum(-1).exp()
 
     @property
@@ -254,7 +254,7 @@ def all_groups(p: Paths, n: int) -> tuple[Tensor, Tensor]:
 
 
 def chances(p: Paths, index_CB: Tensor, n: int) -> Tensor:
-    """How likely batches of groups of ``n`` are, (C,), each group standing for all its orders."""
+    """Return the probability of each batch of groups of ``n``, (C,), each group standing for all its orders."""
     group_CGn = index_CB.view(len(index_CB), -1, n)
     orders_CG = torch.tensor(
         [[float(_orders(group)) for group in batch] for batch in group_CGn.tolist()], dtype=torch.float64
@@ -280,7 +280,7 @@ def of_batches(
     *,
     per_turn: int = 1,
 ) -> Tensor:
-    """What ``value`` makes of the trajectories of every batch, (B, …) → (C, B, …); all at once where groups don't touch each other."""
+    """Apply ``value`` to the trajectories of every batch, (B, …) → (C, B, …); all at once where groups don't touch each other."""
     C, B = index_CB.shape
     group_CB = torch.arange(C * B // n).repeat_interleave(n).view(C, B)
 

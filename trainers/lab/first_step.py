@@ -90,7 +90,7 @@ class Composition(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """How a batch came about, where it is not simply played by the policy that is trained.
+    """Circumstances of a batch that is not simply played by the policy that is trained.
 
     Attributes:
         first_turn: earlier turns are read and not learned.
@@ -158,7 +158,7 @@ def expected_step(
 
 
 def groups_stand_alone(parts: Composition, p: Paths, signals: Mapping[str, Tensor]) -> bool:
-    """Whether no part looks beyond its group: what it makes of pairs side by side is what it makes of each."""
+    """Say whether no part looks beyond its group: what it makes of pairs side by side is what it makes of each."""
     if any(loss.whole for loss in parts.losses):
         return False
     pair_C2 = torch.combinations(torch.arange(len(p.reward_NK)), 2, with_replacement=True)
@@ -215,7 +215,7 @@ def _rows(
     signals: Mapping[str, Tensor],
     how: Circumstances,
 ) -> _LabRows:
-    """What the losses see of every batch."""
+    """Return the rows that the losses see of every batch."""
     found = of_batches(lambda batch: _learned_from(parts, batch, how.first_turn), p, index_CB, n, signals)
     advantage, reduce, weight = found.unbind(-1)
     logp_SA = p.logits_SA.log_softmax(-1)

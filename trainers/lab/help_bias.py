@@ -51,7 +51,7 @@ class HelpedStep(NamedTuple):
 
 
 class LearnedHelp(NamedTuple):
-    """How what others had a hand in is learned.
+    """Correction, losses and weight with which tokens are learned that others had a hand in.
 
     Attributes:
         correction: of their tokens.
@@ -362,7 +362,7 @@ def _demonstrations(p: Paths) -> list[tuple[float, int]]:
 
 
 def _prefixes(p: Paths) -> Iterator[tuple[float, int]]:
-    """How long the prefix of a group is: the chance of each k, drawn from 1 … T − 1 where T > 1."""
+    """Yield the chance of each length k of a group's prefix, drawn from 1 … T − 1 where T > 1."""
     known = [(chance, length) for chance, length in _demonstrations(p) if length > 1]
     for k in range(1, p.process.horizon):
         probability = sum(chance / (length - 1) for chance, length in known if k < length)

@@ -85,7 +85,7 @@ def _group(record: Record) -> tuple[int, int, str]:
 
 
 def _logged(record: Record) -> Sequence[float]:
-    """What the run gave each turn; NaN where nothing is recorded."""
+    """Return the credit that the run gave each turn; NaN where nothing is recorded."""
     return record.given or [float("nan")] * len(record.episode.trajectory.turns)
 
 

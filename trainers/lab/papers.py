@@ -1,4 +1,4 @@
-"""Which paper is where: ``python -m turnwise.trainers.lab.papers > docs/papers.md``, from the registry and papers.yaml."""
+"""Index of papers and the parts made after them: ``python -m turnwise.trainers.lab.papers > docs/papers.md``, from the registry and papers.yaml."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class LoggedStage(NamedTuple):
 
 
 class LoggedRun(NamedTuple):
-    """What a run logged at some of its checkpoints: a source of its own beside suites."""
+    """Episodes that a run logged at some of its checkpoints: a source of its own beside suites."""
 
     source: str
     stages: tuple[LoggedStage, ...]
@@ -106,7 +106,7 @@ class RuleScore:
 
 @dataclass(frozen=True)
 class Report:
-    """What the benchmark found: a score per rule and source, the batches, and rules that could not be given them."""
+    """Results of the benchmark: a score per rule and source, the batches, and rules that could not be given them."""
 
     scores: list[RuleScore]
     batches: list[dict[str, Json]]

@@ -36,17 +36,17 @@ NOTHING = 1e-12
 SEEN = 0.05
 """The angle in degrees from which on it is asked what it comes from."""
 KNOWN = frozenset({"reference"})
-"""What losses ask for beside signals and is exact: the reference is the policy itself at the first step."""
+"""Needs of losses beside signals that are exact here: the reference is the policy itself at the first step."""
 
 
 Signals: TypeAlias = Mapping[str, Tensor]
 Changes: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""What might be otherwise in a recipe: in words, and the fields of its :class:`Composition` as they would be then."""
+"""Changes that a recipe might have: in words, and the fields of its :class:`Composition` as they would be then."""
 
 
 @dataclass(frozen=True)
 class ProcessBias:
-    """What the first step does on one process.
+    """Bias of the first step on one process.
 
     Attributes:
         degrees: the angle between the expected step of all losses and the exact gradient; None where nothing can be said.
@@ -152,7 +152,7 @@ def _without(parts: Composition, own: tuple[str, ...]) -> Changes:
 def _asked(
     parts: Composition, group_size: int, found: Mapping[str, ProcessBias], changes: Changes
 ) -> dict[str, ProcessBias]:
-    """What was found, with the angles that there would be with each change, and with all of them."""
+    """Return the biases found, with the angles that there would be with each change, and with all of them."""
     every = {key: value for one in changes.values() for key, value in one.items()}
     asked = {**changes, **({" and ".join(changes): every} if len(changes) > 1 else {})}
     instead: dict[str, dict[str, float]] = {name: {} for name in found}
@@ -266,7 +266,7 @@ def degrees(bias: Bias) -> float:
 
 
 def pulls_alone(loss: MeasuredLoss) -> bool:
-    """Whether a loss pulls at the policy where no advantage does: what it ascends then is not the return."""
+    """Say whether a loss pulls at the policy where no advantage does: what it ascends then is not the return."""
     try:
         return any(bool(slope.abs().max() > 1e-9) for slope in _slopes(loss, 0.0, tokens=2))
     except (
@@ -279,7 +279,7 @@ def pulls_alone(loss: MeasuredLoss) -> bool:
 
 
 def looks_within_turns(loss: MeasuredLoss) -> bool:
-    """Whether the slope of a loss depends on which tokens are of one turn; on the processes each token is a turn."""
+    """Say whether the slope of a loss depends on which tokens are of one turn; on the processes each token is a turn."""
     try:
         alone, together = (_slopes(loss, 1.0, tokens=tokens) for tokens in (1, 2))
     except (RecipeError, RuntimeError, KeyError, TypeError):
@@ -372,7 +372,7 @@ def shown(found: Mapping[str, ProcessBias]) -> list[str]:
 
 
 def _figure(bias: ProcessBias) -> str:
-    """What is known of one process, in a line."""
+    """Say in a line what is known of one process."""
     would = [
         f"{angle:.1f}° {said}"
         for said, angle in bias.instead.items()

@@ -1,4 +1,4 @@
-"""How well a credit rule does on an batch: agreement with the true advantages, and the update it makes.
+"""Scores of a credit rule on a batch: agreement with the true advantages, and the update it makes.
 
 Every figure comes with draws of a bootstrap over groups, the unit in which episodes are independent: a
 column of ``weights`` per draw says how often each group was drawn, the first column takes each once.
@@ -33,14 +33,14 @@ FIGURES: Mapping[str, str] = {
     "expected_variance": "of the update of a group of 3, in squared lengths of the gradient, by enumeration; values "
     "(also those of forks) exact; median over batches",
 }
-"""What is measured; the last three where the exact gradient is known."""
+"""Figures that are measured; the last three where the exact gradient is known."""
 MEDIANS = frozenset({"bias", "noise", "expected_variance"})  # the others are means over batches
 SURE = 2.0  # a true advantage counts for its sign if it is so many standard errors from 0
 ENUMERATED = 3  # size of the groups whose expected update is enumerated
 
 
 class BatchScore(NamedTuple):
-    """What a rule came to on one batch."""
+    """Results of a rule on one batch."""
 
     figures: dict[str, Draws]
     seconds: float
@@ -48,7 +48,7 @@ class BatchScore(NamedTuple):
 
 
 def bootstrap(groups: int, draws: int, seed: int) -> NDArray[np.float64]:
-    """How often each group is drawn, (1 + draws, groups); the first row is all ones."""
+    """Draw how often each group is taken, (1 + draws, groups); the first row is all ones."""
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws)
     return np.concatenate([np.ones((1, groups)), drawn]).astype(np.float64)

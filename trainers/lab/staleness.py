@@ -1,4 +1,4 @@
-"""What staleness does to the expected update: ``python -m turnwise.trainers.lab.staleness > docs/staleness.md``.
+"""Effect of staleness on the expected update: ``python -m turnwise.trainers.lab.staleness > docs/staleness.md``.
 
 The policy that is trained has taken a few steps since the one that played. On processes whose trajectories can all be
 listed, the expected update of a credit rule and a correction under the older policy is a finite sum, which is compared with
@@ -23,7 +23,7 @@ GROUP = 3
 MOST = 4
 """The largest staleness."""
 STEP = 0.5
-"""How far the logits move in one update, as the norm of the change."""
+"""Norm of the change of the logits in one update."""
 
 
 class Corrected(NamedTuple):

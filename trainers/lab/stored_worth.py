@@ -1,4 +1,4 @@
-"""What stored episodes are worth before anything is trained on them: how good they are, and how much they have tried.
+"""Worth of stored episodes before anything is trained on them: how good they are, and how much they have tried.
 
 ``python -m turnwise.trainers.lab.stored_worth LOG --random LOG --best LOG`` prints both, from three episode logs of one suite: the stored
 episodes, those of a policy that acts at random, and those that the best policy known played or was trained on.
@@ -61,7 +61,7 @@ def worth(stored: Sequence[Episode], by_chance: Sequence[Episode], best: Sequenc
 
 
 def quality(stored: float, by_chance: float, best: float) -> float | None:
-    """Where the stored episodes are between chance and the best; None where there is nothing between.
+    """Return where the stored episodes are between chance (0) and the best (1); None where there is nothing between.
 
     >>> quality(45, 5, 105), quality(1, 1, 1)
     (0.4, None)

@@ -108,6 +108,6 @@ def _episode(true_batch: TrueAdvantageBatch, given: Mapping[str, Tensor], b: int
 
 
 def _last_line(turn: Turn) -> str:
-    """What the policy read before it acted, cut to size."""
+    """Return the last message that the policy read before it acted, cut to size."""
     text = visible(str(turn.observation[-1])) if turn.observation else ""
     return text if len(text) <= _SEEN else f"{text[:_SEEN]} …"

@@ -231,7 +231,7 @@ async def _forked(
     vine_forks: int,
     env_options: Mapping[str, Any] | None,
 ) -> TrueAdvantageBatch:
-    """What was played, with the truth by forks on which the policy goes on."""
+    """Return the batch that was played, with the true advantages by forks on which the policy goes on."""
     truth, vine = (RolloutRunner(policy, as_is, env_options=env_options) for _ in range(2))
     grown, episodes = await played
     known = await fork_values(truth, grown, forks, "truth")
@@ -273,7 +273,7 @@ def _on_record(episode: Episode, played: RunnerResult) -> RunnerResult:
 async def _grown(
     runner: RolloutRunner, plan: Plan, branch_at: tuple[int, ...]
 ) -> tuple[list[list[RunnerResult]], list[list[Episode]]]:
-    """What was played with its branch points, and the same episodes with what the strategy gives."""
+    """Play a plan; return the results with their branch points, and the same episodes with what the strategy gives."""
     if branch_at:
         forest = await grow(runner, plan, 2, branch_at)
         full = 2 ** len(branch_at)

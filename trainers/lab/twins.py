@@ -1,4 +1,4 @@
-"""Which losses are the same, and under which settings: on fresh samples many objectives are one."""
+"""Losses that are the same, and the settings under which they are: on fresh samples many objectives are one."""
 
 from __future__ import annotations
 

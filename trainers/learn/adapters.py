@@ -1,4 +1,4 @@
-"""Which layers of a model can have adapters: looked at before anything is loaded or spent."""
+"""Layers of a model that can have adapters: looked at before anything is loaded or spent."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def _at(x_1HND: Tensor, runs: Sequence[Run]) -> Tensor:
 
 @functools.lru_cache(maxsize=64)
 def _causal(new: int, seen: int, window: int | None, device: torch.device) -> Tensor:
-    """Which of ``seen`` positions each of the last ``new`` sees, (new, seen)."""
+    """Return the mask of which of ``seen`` positions each of the last ``new`` sees, (new, seen)."""
     ones = torch.ones(new, seen, dtype=torch.bool, device=device)
     mask = ones.tril(seen - new)
     return mask & ~ones.tril(seen - new - window) if window else mask

@@ -201,7 +201,7 @@ def _row_of(reply: Reply, k: int, ends: Sequence[tuple[int, int]], rows: list[_R
 
 
 PASS = 256
-"""What a forward pass costs by itself, in tokens: below that padding is cheaper than another pass."""
+"""Cost of a forward pass by itself, in tokens: below that padding is cheaper than another pass."""
 
 
 def micro_batches(rows: TokenRows, most: int, row_M: Tensor | None = None) -> Iterator[Tensor]:
@@ -224,7 +224,7 @@ def micro_batches(rows: TokenRows, most: int, row_M: Tensor | None = None) -> It
 
 
 def _cheapest(lengths: Sequence[int], most: int) -> list[int]:
-    """Where to cut rows, the longest first, so that the sum of all micro-batches' costs is least: their ends, in order.
+    """Return where to cut rows, the longest first, so that the sum of all micro-batches' costs is least: their ends, in order.
 
     >>> _cheapest([900, 100, 100, 90], 4000), _cheapest([100, 99, 98], 4000), _cheapest([5, 5, 5], 10)
     ([1, 4], [3], [1, 3])

@@ -16,7 +16,7 @@ Unit: TypeAlias = Literal["turns", "tokens", "trajectories"]
 
 
 class Gap(NamedTuple):
-    """What a head is off by in a micro-batch.
+    """Differences between a head's predictions and their targets in a micro-batch.
 
     Attributes:
         metric: the name under which its mean size is shown.
@@ -40,7 +40,7 @@ class Head(Protocol):
 
     @property
     def sums_over_turns(self) -> bool:
-        """Whether its errors are sums over a trajectory, whose rows may be in several micro-batches."""
+        """True if its errors are sums over a trajectory, whose rows may be in several micro-batches."""
         ...
 
     def gaps(self, seen: PassPart, batch: TrainingBatch, credit: Tensor | TokenCredit) -> Iterator[Gap]:
@@ -56,7 +56,7 @@ class HeadErrors:
         self._sums: dict[str, tuple[Tensor, Tensor]] = {}
 
     def add(self, gap: Gap) -> None:
-        """What a micro-batch has of them."""
+        """Add what a micro-batch has of the sums."""
         if gap.owner_N is None:
             return
         new = self._owned(gap)

@@ -369,7 +369,7 @@ class Learner:
         counts: Mapping[str, int],
         metrics: Means,
     ) -> Tensor:
-        """What has the gradient of the heads' squared errors; their mean sizes go into ``metrics``."""
+        """Return a number that has the gradient of the heads' squared errors; their mean sizes go into ``metrics``."""
         loss = torch.zeros((), device=self.device)
         for head in self.heads:
             for gap in head.gaps(seen, batch, constants.aims):
@@ -413,14 +413,14 @@ class Learner:
 
 
 class _Ahead(NamedTuple):
-    """What a pass without gradient has found: scores (R, T) of the batch, on the CPU, and the heads' sums."""
+    """Results of a pass without gradient: scores (R, T) of the batch, on the CPU, and the heads' sums."""
 
     scores: Scores | None
     errors: HeadErrors
 
 
 class _Step(NamedTuple):
-    """What all micro-batches of a minibatch have in common; tensors (R, T) are of the batch."""
+    """Quantities that all micro-batches of a minibatch have in common; tensors (R, T) are of the batch."""
 
     prepared: _Prepared
     first: bool
@@ -441,7 +441,7 @@ class _Prepared(NamedTuple):
 
 
 def _top_of(batch: TrainingBatch, seen: PassPart) -> TeacherTop:
-    """What the teacher would say instead in some rows, and how likely that is to the policy, with gradient."""
+    """Return what the teacher would say instead in some rows, and how likely that is to the policy, with gradient."""
     if batch.top is None:
         raise RunError(
             "A loss asks for what a teacher would say, and there is no teacher.",

@@ -23,7 +23,7 @@ from turnwise.trainers.learn.passes import Scores
 
 
 class Minibatch(NamedTuple):
-    """What one optimizer step is made of.
+    """Trajectories and rows of one optimizer step.
 
     Attributes:
         trajectory_M: all that were played of its groups.
@@ -59,7 +59,7 @@ class Stream(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What stays as it is over the steps on one batch.
+    """Tensors that stay as they are over the steps on one batch.
 
     Attributes:
         old_RT: log-probabilities before the first step, which fills in its own rows.
@@ -100,7 +100,7 @@ def minibatches(
 
 
 def is_cut(rows: TokenRows, parts: Sequence[Tensor]) -> bool:
-    """Whether a trajectory has rows in several of these micro-batches."""
+    """Say whether a trajectory has rows in several of these micro-batches."""
     seen = torch.cat([rows.trajectory_R[index_N].unique() for index_N in parts])
     return len(seen) > len(seen.unique())
 
@@ -124,7 +124,7 @@ def tokens_of(
     top: TeacherTop | None = None,
     mean_logp_RT: Tensor | None = None,
 ) -> TokenBatch:
-    """What token losses and corrections see of some rows, whose log-probabilities and entropies are given."""
+    """Return what token losses and corrections see of some rows, whose log-probabilities and entropies are given."""
     part = rows.select(index_N)
     longest = part.mask_RT.shape[1]
     old_RT = constants.old_RT[index_N, :longest]
@@ -158,7 +158,7 @@ def whole_of(
     weight_RT: Tensor,
     signals: frozenset[str],
 ) -> WholeBatch:
-    """What losses of the whole see of a minibatch; tensors (R, T) are those of the batch."""
+    """Return what losses of the whole see of a minibatch; tensors (R, T) are those of the batch."""
     part, turns, own_M = batch.rows.select(chunk.row_M), batch.turns, chunk.trajectory_M
     longest = part.mask_RT.shape[1]
     number_B = torch.zeros(len(turns.group_B), dtype=torch.long)

@@ -243,7 +243,7 @@ def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperatur
 
 @functools.cache
 def _answer_type() -> type[Any]:
-    """What decoders answer with; whatever those of some kinds tell beside hidden states, such as router logits, is None."""
+    """Return the class of decoders' answers; whatever those of some kinds tell beside hidden states, such as router logits, is None."""
     from transformers.modeling_outputs import BaseModelOutputWithPast
 
     class DecoderOutput(BaseModelOutputWithPast):

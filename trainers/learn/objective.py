@@ -42,7 +42,7 @@ class WholeTerm(NamedTuple):
 
 
 class SourceTerms(NamedTuple):
-    """How tokens that a source chose are learned: by losses and a correction of their own."""
+    """Losses and correction of their own by which tokens that a source chose are learned."""
 
     terms: Sequence[LossTerm]
     correction: Correction
@@ -72,12 +72,12 @@ class Objective:
 
     @property
     def reads_top(self) -> bool:
-        """Whether a loss looks at what a teacher would say instead."""
+        """True if a loss looks at what a teacher would say instead."""
         return "teacher_top" in self.signals
 
     @property
     def reads_mean(self) -> bool:
-        """Whether a loss looks at the mean log-probability of the whole vocabulary."""
+        """True if a loss looks at the mean log-probability of the whole vocabulary."""
         return "token_mean_logp" in self.signals
 
     def corrected(self, batch: TokenBatch, source_RT: Tensor, sources: Sequence[str]) -> Tensor:
@@ -110,12 +110,12 @@ class Objective:
 
     @functools.cached_property
     def corrects_by_trajectory(self) -> bool:
-        """Whether the correction of a row depends on other rows of its trajectory; found by trying it."""
+        """True if the correction of a row depends on other rows of its trajectory; found by trying it."""
         return _spans_rows(self.correction)
 
     @functools.cached_property
     def reads_old(self) -> bool:
-        """Whether anything depends on how likely a token was before the update; found by trying it.
+        """True if anything depends on how likely a token was before the update; found by trying it.
 
         What imitates does not: its minibatches need no pass before the first step. (What remembers is not tried.)
         """
@@ -126,14 +126,14 @@ class Objective:
 
 
 class Slopes(NamedTuple):
-    """How the losses of a whole minibatch change with each token's log-probability and entropy, and their metrics."""
+    """Slopes of the losses of a whole minibatch in each token's log-probability and entropy, and their metrics."""
 
     logp_RT: Tensor
     entropy_RT: Tensor
     metrics: Mapping[str, Tensor]
 
     def along(self, index_N: Tensor, scores: Scores) -> Tensor:
-        """What has this slope in the scores of some rows: Σ slope·score."""
+        """Return a number that has this slope in the scores of some rows: Σ slope·score."""
         longest, device = scores.logp_RT.shape[1], scores.logp_RT.device
         logp_NT, entropy_NT = (x_RT[index_N, :longest].to(device) for x_RT in (self.logp_RT, self.entropy_RT))
         return (logp_NT * scores.logp_RT).sum() + (entropy_NT * scores.entropy_RT).sum()
@@ -203,7 +203,7 @@ def whole_slopes(
 
 
 def weighs_apart(loss: Loss) -> bool:
-    """Whether a weight on a token's advantage is none on its loss, as where the advantage is in an exponent; found by trying it.
+    """Say whether a weight on a token's advantage is none on its loss, as where the advantage is in an exponent; found by trying it.
 
     A loss that is a·A + b along every advantage A, for any a and b, takes weights by its advantage; one that wants more than a
     small batch has does too. (What remembers is not tried.)

@@ -55,7 +55,7 @@ class LoraOptions:
 
 @dataclass(frozen=True)
 class ImitationOptions:
-    """How a warm start imitates: whom, on how many episodes, in which batches, at which peak rate.
+    """Options of a warm start's imitation: whom, on how many episodes, in which batches, at which peak rate.
 
     ``observation_weight`` is what the environment's tokens weigh in the loss, where the agent's weigh 1.
     """

@@ -68,7 +68,7 @@ class Reader:
             return self.tokens(model, part, self.states(model, part))
 
     def shares(self, model: nn.Module, rows: TokenRows, row_M: Tensor | None = None) -> bool:
-        """Whether these rows (all if None) are read as trees. It depends on the rows and the model alone.
+        """Say whether these rows (all if None) are read as trees. It depends on the rows and the model alone.
 
         Raises:
             RecipeError: trees were asked for, and the model reads rows only.
@@ -155,12 +155,12 @@ class _Drawn(NamedTuple):
     each_N: Tensor | None
 
     def spread(self, x_E: Tensor) -> Tensor:
-        """What belongs to the tokens, for each place under the mask."""
+        """Repeat what belongs to the tokens for each place under the mask."""
         return x_E if self.each_N is None else x_E[self.each_N]
 
 
 def _placed(part: TokenRows, x_NJ: Tensor) -> Tensor:
-    """What belongs to the tokens under the mask, put where they are, (R, T, J)."""
+    """Put what belongs to the tokens under the mask where they are, (R, T, J)."""
     x_RTJ = x_NJ.new_zeros(*part.mask_RT.shape, x_NJ.shape[-1])
     wanted_RT = part.mask_RT.to(x_NJ.device)
     return x_RTJ.masked_scatter(wanted_RT[:, :, None].expand_as(x_RTJ), x_NJ)
@@ -169,7 +169,7 @@ def _placed(part: TokenRows, x_NJ: Tensor) -> Tensor:
 def states(
     part: TokenRows, index_N: Tensor, mask_BK: Tensor, hidden_RTD: Tensor, at_BK: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Which turns have their state in these rows (a mask over B, K), and its hidden states (N, D).
+    """Return which turns have their state in these rows (a mask over B, K), and its hidden states (N, D).
 
     The state is the last prompt token; ``at_BK`` gives other positions in the same rows.
     """
@@ -187,7 +187,7 @@ def before_tokens(part: TokenRows, hidden_RTD: Tensor) -> Tensor:
 
 
 def turn_ends(batch: TrainingBatch) -> Tensor:
-    """Where the last sampled token of each turn lies in its row, (B, K)."""
+    """Return the position of each turn's last sampled token in its row, (B, K)."""
     rows, (B, K) = batch.rows, batch.turns.mask_BK.shape
     position_RT = torch.arange(rows.mask_RT.shape[1]).expand_as(rows.mask_RT)
     turn_N = (rows.trajectory_R[:, None] * K + rows.turn_RT)[rows.mask_RT]

@@ -23,16 +23,16 @@ from turnwise.trainers.learn.weights import Weights
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 600.0
-"""What the others may take longer than this process between two sums."""
+"""Seconds that the others may take longer than this process between two sums."""
 MEET_S = 60.0
-"""What they may take to find one another."""
+"""Seconds that they may take to find one another."""
 BUCKET = 1 << 24
 """So many numbers are added up at a time."""
 Result = TypeVar("Result")
 
 
 class Meeting(NamedTuple):
-    """Where learners find one another.
+    """Meeting point of learners.
 
     Attributes:
         store: torch's, which all of them reach.
@@ -88,7 +88,7 @@ class Rank:
         self._heard(lambda: self._group.allreduce([x], self._options).wait())
 
     def gather(self, said: Sequence[str]) -> list[str]:
-        """What each of them says.
+        """Gather what each of them says.
 
         Raises:
             RunError: a learner is gone.

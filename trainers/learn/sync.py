@@ -33,17 +33,17 @@ OTHERS = 0.15
 """The same for an engine in a type in which the trainer cannot compute (float8)."""
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 MEAN, LARGEST = 3.0, 5.0
-"""How many times what rounding in the engine's type does to the trainer's own log-probabilities the engine's may differ, on average over
-tokens and at most. What it does is measured anew each time, for it depends on the model: one that was trained is sure of itself, its logits are
-large, and the largest of its differences was 0.06 to 0.5 nats in bfloat16 where a random model has 0.03. With the same weights the ratios were
-at most 1.4 and 2.4 (docs/lab-notes/README.md), with weights of ten updates ago at least 5.3 on average."""
+"""Gaps allowed between the engine's log-probabilities and the trainer's, on average over tokens and at most, as multiples of what rounding in
+the engine's type does to the trainer's own. That is measured anew each time, for it depends on the model: one that was trained is sure of
+itself, its logits are large, and the largest of its differences was 0.06 to 0.5 nats in bfloat16 where a random model has 0.03. With the
+same weights the ratios were at most 1.4 and 2.4 (docs/lab-notes/README.md), with weights of ten updates ago at least 5.3 on average."""
 ATTEMPTS = 4
 """Orders of the tokens, all of which have to speak against the engine. Rounding can lead a mixture of experts to another one, which no
 rounding of the trainer's need show; with the same weights one order in ten did so. A wrong row of an embedding is wrong in all of them."""
 
 
 class SyncReport(NamedTuple):
-    """How long a weight update took, and how well the engine agreed with the trainer after it."""
+    """Seconds that a weight update took, and how well the engine agreed with the trainer after it."""
 
     version: int
     load_seconds: float
@@ -171,7 +171,7 @@ class _Allowed(NamedTuple):
 
 
 def _explained(model: nn.Module, sequences: Sequence[Sequence[int]], ours: Tensor, dtype: str) -> _Allowed:
-    """What the engine's precision explains."""
+    """Return the gaps that the engine's precision explains."""
     if dtype == "float32":
         return _Allowed(FLOAT32, FLOAT32)
     if dtype not in HALVES:

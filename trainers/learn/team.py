@@ -25,7 +25,7 @@ from turnwise.trainers.learn.weights import Weights
 
 
 class Team(Protocol):
-    """Who learns together.
+    """Processes that learn together.
 
     Attributes:
         size: how many learners there are, and shares of the rows.
@@ -43,7 +43,7 @@ class Team(Protocol):
         ...
 
     def gather(self, said: Sequence[str]) -> list[str]:
-        """What is said of each share, in the order of shares; ``said`` has this process's."""
+        """Gather what is said of each share, in the order of shares; ``said`` has this process's."""
         ...
 
     def share(self, number: int, weights: Sequence[Weights]) -> contextlib.AbstractContextManager[None]:

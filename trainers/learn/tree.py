@@ -140,7 +140,7 @@ def _new_nodes(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
 
 
 def _common(one: Row, other: Row) -> int:
-    """How many tokens two rows begin with alike."""
+    """Count the tokens with which two rows begin alike."""
     n = min(len(one), len(other))
     unlike = np.flatnonzero(one[:n] != other[:n])
     return int(unlike[0]) if len(unlike) else n

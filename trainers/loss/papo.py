@@ -1,4 +1,4 @@
-"""What the policy says shall depend on what it saw."""
+"""PAPO: what the policy says shall depend on what it saw."""
 
 from turnwise.errors import RecipeError
 from turnwise.registry import component
