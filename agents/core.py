@@ -1,4 +1,4 @@
-"""What an agent is made of: engines sample tokens, policies choose messages, episodes are records.
+"""Parts of an agent: engines sample tokens, policies choose messages, episodes are records.
 
 Nothing here imports torch. ``Engine`` is the token level (vLLM, torch), ``Policy`` the message level
 (a model behind a renderer, an OpenAI-compatible server, a script, a person).
@@ -21,7 +21,7 @@ from turnwise.tools.thoughts import without_thoughts
 
 
 class Outcome(enum.StrEnum):
-    """How an episode ended, as far as training is concerned.
+    """The end of an episode, as far as training is concerned.
 
     Only ``ok`` and ``limit`` enter baselines and advantages; the others are retried, then masked and counted.
     They are never a reward of 0 (docs/architecture.md#the-episode-and-its-outcome).
@@ -39,7 +39,7 @@ class Outcome(enum.StrEnum):
 
 
 class Sampling(NamedTuple):
-    """How tokens are drawn. ``temperature`` 0 is greedy."""
+    """Settings with which tokens are drawn. ``temperature`` 0 is greedy."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -47,7 +47,7 @@ class Sampling(NamedTuple):
 
 
 Kv: TypeAlias = Literal["recompute", "keep"]
-"""What becomes of the keys and values of requests in flight when the weights change under them.
+"""Treatment of the keys and values of requests in flight when the weights change under them.
 
 ``recompute`` computes them anew, so that every later token is drawn from exactly the new weights' distribution, given all
 tokens before it. ``keep`` leaves those of the old weights, which costs nothing, and draws later tokens from a mixture that
@@ -63,7 +63,7 @@ class VersionSpan(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """What an engine sampled. ``logprobs`` are of the distribution that was sampled from."""
+    """An engine's sample. ``logprobs`` are of the distribution that was sampled from."""
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -120,7 +120,7 @@ class Engine(Protocol):
 
 
 class TurnPlace(NamedTuple):
-    """Where something stands among the turns of an agent: :data:`PREVIOUS`, :data:`ROOT` or :func:`after` a certain turn.
+    """A place among the turns of an agent: :data:`PREVIOUS`, :data:`ROOT` or :func:`after` a certain turn.
 
     >>> PREVIOUS.turn(3), after(1).turn(3), ROOT.turn(3), PREVIOUS.turn(0)
     (2, 1, None, None)
@@ -157,7 +157,7 @@ class Finish(enum.StrEnum):
 
 
 class Usage(NamedTuple):
-    """What a reply took, as its server counts it; None: the server does not say.
+    """Tokens and cost of a reply, as its server counts them; None: the server does not say.
 
     Attributes:
         prompt: tokens that were read, the cached ones among them.
@@ -184,7 +184,7 @@ class Usage(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What is said *about* a reply by whoever sampled it, a server or an engine.
+    """Facts *about* a reply, told by the server or engine that sampled it.
 
     Attributes:
         finish: why it ended.
@@ -242,7 +242,7 @@ class Reply(NamedTuple):
 
     @property
     def cause(self) -> FaultCause | None:
-        """What went wrong with it that is named beside the figures; None: nothing."""
+        """The cause that is named beside the figures where something went wrong with it; None: nothing did."""
         cause = _CAUSES.get(self.served.finish)
         if cause is not FaultCause.CUT_BY_LIMIT or self.message.tool_calls:
             return cause
@@ -321,13 +321,13 @@ class Trajectory:
 
     @property
     def score(self) -> float:
-        """How well the task was done: the sum of the ``outcome`` reward component."""
+        """Score of the task: the sum of the ``outcome`` reward component."""
         return sum(turn.rewards.get("outcome", 0.0) for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What is saved and evaluated: the task, the seed, what each agent did, how it ended.
+    """A record that is saved and evaluated: the task, the seed, what each agent did, how it ended.
 
     ``cause`` names what ended it where that is neither the environment nor a word of an agent: its context is full, say.
     """
@@ -472,5 +472,6 @@ class Attending(Protocol):
 
 
 def attends(policy: Policy | Attending) -> TypeGuard[Attending]:
-    """Whether a policy is an :class:`Attending` one; asked in every turn, where a check of the protocol takes its time."""
+    """Return whether a policy is an :class:`Attending` one; asked in every turn, where a check of the protocol takes its
+    time."""
     return getattr(policy, "leave", None) is not None

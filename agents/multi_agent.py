@@ -112,7 +112,7 @@ class MultiAgentEpisode:
             self.histories[name].add_pending_reward(rewards)
 
     def trajectories(self) -> dict[str, Trajectory]:
-        """What each agent did."""
+        """Return the trajectory of each agent."""
         if not self.histories:  # it never began
             return {"agent": Trajectory(())}
         return {

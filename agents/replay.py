@@ -54,7 +54,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What was replayed, and whether all of it is equal."""
+    """Counts of the episodes and turns that were replayed, and the first difference, if there is one."""
 
     episodes: int
     turns: int
@@ -103,7 +103,7 @@ class RecordedPolicy:
         return Reply(Message("assistant", ""), end=self._episode.end)
 
     async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
-        """What was still being sampled when the episode ended."""
+        """Return the replies that were still being sampled when the episode ended."""
         return list(itertools.takewhile(lambda reply: reply.silent, self._replies))
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class RecordedPolicy:
 
 
 def recorded_replies(turns: Sequence[Turn]) -> Iterator[Reply]:
-    """What a policy returned so that these turns came about, in order."""
+    """Yield the replies by which a policy made these turns come about, in order."""
     acts = sorted((act.number, place) for place, turn in enumerate(turns) for act in turn.acts or ())
     said = {act.number: act for turn in turns for act in turn.acts or ()}
     stood = 0
@@ -209,7 +209,7 @@ def _all_pairs(old: Episode, new: Episode) -> Iterator[tuple[int, str, str, str]
 
 
 def _pairs(old: Episode, new: Episode, agent: str) -> Iterator[tuple[int, str, str, str]]:
-    """What concerns one agent, in the order in which it happened."""
+    """Yield the pairs to compare of one agent, in the order in which they happened."""
     before, after = old.trajectories[agent], new.trajectories[agent]
     for number, (a, b) in enumerate(zip(before.turns, after.turns, strict=False), 1):
         yield number, "observation", _text(a.observation), _text(b.observation)

@@ -28,7 +28,7 @@ from turnwise.tasks.core import Json, Task, derive_rng
 from turnwise.watchdog import guard, watch_loop
 
 MOST_SPARED = 8
-"""How often an episode is played again for what other episodes did to its process."""
+"""Times that an episode is played again for what other episodes did to its process."""
 
 
 class Limits(NamedTuple):
@@ -215,7 +215,7 @@ class EpisodeGate(Protocol):
     """Decides whether more episodes begin."""
 
     async def may_begin(self) -> bool:
-        """Whether the next one may begin; waits until that is known."""
+        """Say whether the next one may begin; wait until that is known."""
         ...
 
     async def ended(self, episode: Episode) -> None:
@@ -363,7 +363,7 @@ async def _attempt(
 
 @contextlib.contextmanager
 def _maker(env_workers: int | WorkerPool) -> Generator[Maker]:
-    """Who makes the environments; a pool of processes that was not given is closed in the end."""
+    """Yield the function that makes the environments; a pool of processes that was not given is closed in the end."""
     if not isinstance(env_workers, int):
         yield env_workers.make
         return

@@ -222,7 +222,8 @@ def _heard(
     env_options: Mapping[str, Json] | None,
     on_episode: Callable[[int, Episode], None] | None,
 ) -> Iterator[Callable[[int, Episode], None]]:
-    """Who is informed of each finished episode: the log, and whoever asked. A log of our own is closed in the end."""
+    """Yield the function that tells each finished episode to the log and to whoever asked. A log of our own is closed in
+    the end."""
     with ExitStack() as stack:
         if isinstance(log, (str, Path)):
             options = {"policy": policy, "env_options": env_options, "flush_seconds": _FLUSH_SECONDS}

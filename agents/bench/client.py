@@ -224,7 +224,7 @@ class SuiteClient:
 
 
 def _texts(tasks: Sequence[Task]) -> Iterator[str]:
-    """What is said in the gold agent's episodes, to learn a vocabulary from."""
+    """Yield the texts of the gold agent's episodes, to learn a vocabulary from."""
     for episode in asyncio.run(rollout([Request(task, 0) for task in tasks], scripted("gold"))):
         for turn in episode.trajectory.turns:
             yield from (str(message) for message in (*turn.observation, turn.action))

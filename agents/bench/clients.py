@@ -17,7 +17,7 @@ NEXT = (
 
 
 class Waited(NamedTuple):
-    """What clients waited for each reply, by session, and what it took until the first of them asked, in seconds."""
+    """Waiting times of clients for each reply, by session, and the time until the first of them asked, in seconds."""
 
     seconds: Sequence[Sequence[float]]
     starting: float

@@ -20,7 +20,7 @@ CORPUS = [
 
 
 class TemplateFamily(NamedTuple):
-    """What the tokeniser of a kind of chat template knows.
+    """Tokens that the tokeniser of a kind of chat template knows.
 
     Attributes:
         special: its special tokens; the first is the beginning of text, where there is one.

@@ -107,7 +107,7 @@ def bench_gateway(*, repeats: int = 3, workload: GatewayWorkload | None = None) 
 def figures(
     load: GatewayWorkload, rounds: Sequence[GatewayRound], single: Sequence[GatewayRound]
 ) -> dict[str, BenchmarkFigure]:
-    """What repetitions with all sessions, and with a single one, say."""
+    """Summarise the repetitions with all sessions, and with a single one."""
     replies = load.sessions * load.replies
     cpu = [(one.gateway_cpu_s - one.alone_cpu_s) / replies * 1000 for one in rounds]
     return {

@@ -63,7 +63,7 @@ class RolloutWorkload(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What something took: seconds by the clock, and processor seconds of this process and of the engines' servers."""
+    """Time that something took: seconds by the clock, and processor seconds of this process and of the engines' servers."""
 
     seconds: float
     client: float
@@ -322,7 +322,7 @@ def _model(folder: Path, tasks: Sequence[Task], load: RolloutWorkload) -> Path:
 
 
 def _texts(tasks: Sequence[Task]) -> Iterator[str]:
-    """What is said in the gold agent's episodes, to learn a vocabulary from."""
+    """Yield the texts of the gold agent's episodes, to learn a vocabulary from."""
     for episode in run_episodes([Request(task, 0) for task in tasks], scripted("gold")):
         for turn in episode.trajectory.turns:
             yield from (message.content for message in (*turn.observation, turn.action))

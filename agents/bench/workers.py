@@ -62,7 +62,7 @@ class Waiter:
 
 
 class Load(NamedTuple):
-    """How much is played."""
+    """The amount that is played."""
 
     sleep: float
     steps: int

@@ -1,1 +1,1 @@
-"""What is required of engines and policies: the tests that `turnwise check` and our own suite run."""
+"""Requirements of engines and policies: the tests that `turnwise check` and our own suite run."""

@@ -1,4 +1,4 @@
-"""What is required of engines, on a small random model that is made for the purpose."""
+"""Requirements of engines, on a small random model that is made for the purpose."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def stops(entry: Component) -> None:
 
 
 def scores_agree(entry: Component) -> str:
-    """What it reports of a token that it sampled is what it scores the token with (a run can train on it)."""
+    """Log-probabilities that it reports of sampled tokens are those that it scores them with (a run can train on it)."""
     with _opened(entry) as engine:
         if not hasattr(engine, "score") or not hasattr(engine, "load_weights"):
             raise NotTested("It has no score() and load_weights(): it plays, and cannot sample for a run.")

@@ -1,4 +1,4 @@
-"""What is required of models with a short name: config, tokeniser, weights and a chat template that can be read."""
+"""Requirements of models with a short name: config, tokeniser, weights and a chat template that can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is required of policies: from a spec to messages."""
+"""Requirements of policies: from a spec to messages."""
 
 from __future__ import annotations
 

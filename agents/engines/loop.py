@@ -29,8 +29,8 @@ RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")
 
 YIELDS = 3
-"""How often the event loop turns between two steps: once for the episode that waits for the result
-itself, twice more for those it wakes (a place in a semaphore, a task group)."""
+"""Turns of the event loop between two steps: one for the episode that waits for the result itself, two more for those it
+wakes (a place in a semaphore, a task group)."""
 
 COMES_THROUGH_A_SOCKET: ContextVar[bool] = ContextVar("COMES_THROUGH_A_SOCKET", default=False)
 """True where the requests of this context are a program's, elsewhere: its next one takes longer than :data:`YIELDS`."""
@@ -80,7 +80,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
 
     @property
     def in_flight(self) -> int:
-        """How many requests are waiting or running."""
+        """The number of requests that are waiting or running."""
         return len(self._futures)
 
     def alone(self) -> threading.Lock:

@@ -16,7 +16,7 @@ from turnwise.extras import how_to_get
 from turnwise.registry import get_component
 
 COMMON = ("device", "context_length", "max_sequences")
-"""What the run itself decides: where the engine computes, and how much it holds."""
+"""Options that the run itself decides: where the engine computes, and how much it holds."""
 OTHER_ENGINE = "or sample with torch: --set engine.kind=torch, which is slower."
 
 
@@ -79,6 +79,6 @@ def open_engine(name: str, model: str, **options: Any) -> Any:
 
 
 def changes_in_flight(engine: Any) -> bool:
-    """Whether an engine's weights can be replaced under requests in flight: its ``load_weights`` takes ``kv``."""
+    """Return whether an engine's weights can be replaced under requests in flight: its ``load_weights`` takes ``kv``."""
     given = inspect.signature(engine.load_weights).parameters.values()
     return any(one.name == "kv" or one.kind is one.VAR_KEYWORD for one in given)

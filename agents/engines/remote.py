@@ -87,7 +87,7 @@ class RemoteEngine(RemoteFleet):
 
 
 def vocabulary_of(model: str | os.PathLike[str]) -> int:
-    """How many tokens a model's folder says that the model has; 0 where it does not, or there is none."""
+    """Read the number of a model's tokens from its folder; 0 where it does not say, or there is none."""
     try:
         config = json.loads((Path(model) / "config.json").read_text("utf-8"))
         size = config.get("vocab_size") or config.get("text_config", {}).get("vocab_size")

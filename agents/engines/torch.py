@@ -118,7 +118,7 @@ class TorchEngine:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens the model has."""
+        """The number of tokens that the model has."""
         return int(self.model.get_input_embeddings().num_embeddings)
 
     def _check_known(self, ids: Sequence[int]) -> None:

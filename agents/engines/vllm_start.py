@@ -15,7 +15,7 @@ from turnwise.errors import EngineError, MissingDependencyError
 
 
 def use_cuda(device: str) -> bool:
-    """Whether ``device`` (auto, cpu, cuda) means a GPU here.
+    """Decide whether ``device`` (auto, cpu, cuda) means a GPU here.
 
     Raises:
         MissingDependencyError: a GPU is asked for, and there is none.

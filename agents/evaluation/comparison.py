@@ -67,7 +67,7 @@ class SuccessDifference:
 
     @property
     def test(self) -> str:
-        """What the verdict rests on."""
+        """The test on which the verdict rests, in words."""
         if self.method == NOT_PAIRED:
             return self.method
         said = f"{self.method} over {self.n} {self.unit}, {p_text(self.p_value)}"

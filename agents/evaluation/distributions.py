@@ -181,7 +181,7 @@ def _away(x: float) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function is zero, by halving until the two ends are neighbours."""
+    """Find the zero of a falling function, by halving until the two ends are neighbours."""
     while True:
         middle = (low + high) / 2
         if middle in (low, high):

@@ -46,7 +46,7 @@ _INTERVALS = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a policy did on a suite.
+    """Results of a policy on a suite.
 
     Attributes:
         suite, split, policy: what was played, and by whom.
@@ -119,7 +119,7 @@ class Evaluation:
 
     @property
     def bounded(self) -> bool:
-        """Whether success must be reported as a bound.
+        """True if success must be reported as a bound.
 
         That is where more than 1 % of the episodes do not count, or where the bound is wider than the 95 %
         interval: then chance is the smaller of the two doubts.
@@ -128,7 +128,7 @@ class Evaluation:
 
     @property
     def headline(self) -> str:
-        """What must be read before the figures: most replies were cut, say; "" where there is nothing."""
+        """The sentence to be read before the figures: most replies were cut, say; "" where there is nothing."""
         return headline(self.said)
 
     @property
@@ -168,7 +168,7 @@ class Evaluation:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Evaluation:
-        """What :meth:`to_json` wrote; other keys are left out."""
+        """Read what :meth:`to_json` wrote; other keys are left out."""
         fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
         for name in _INTERVALS:
             if fields.get(name) is not None:

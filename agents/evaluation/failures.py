@@ -53,7 +53,7 @@ def causes(episodes: Iterable[Episode]) -> tuple[Cause, ...]:
 
 
 def is_bounded(interval: Interval, bound: Interval, failed_share: float) -> bool:
-    """Whether success must be reported as a bound, since failures leave more uncertainty than chance."""
+    """Return whether success must be reported as a bound, since failures leave more uncertainty than chance."""
     return failed_share > FEW or bound.high - bound.low > interval.high - interval.low
 
 

@@ -36,7 +36,7 @@ class EvaluationFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether the folder holds episodes; a start that failed at once leaves only the request."""
+        """True if the folder holds episodes; a start that failed at once leaves only the request."""
         return self.summary.exists() or (self.log.exists() and self.log.stat().st_size > 0)
 
     def played(self) -> list[Episode]:

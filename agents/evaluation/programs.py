@@ -1,4 +1,4 @@
-"""How the agents' programs of an evaluation ended, and what they were refused."""
+"""Ends of the agents' programs of an evaluation, and the requests that were refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_PROGRAMS = ProgramFigures()
 
 
 def program_figures(episodes: Sequence[Episode]) -> ProgramFigures:
-    """How the programs of these episodes ended.
+    """Count how the programs of these episodes ended.
 
     Raises:
         TurnwiseError: all ended by themselves, and none was given a reply or acted.
@@ -52,7 +52,7 @@ def program_figures(episodes: Sequence[Episode]) -> ProgramFigures:
 
 
 def program_lines(figures: ProgramFigures) -> list[str]:
-    """What of this is to be read beside the figures.
+    """Write the lines about programs that are to be read beside the figures.
 
     >>> program_lines(ProgramFigures(40, failed=3, refused=7, refusing=2))
     ['programs that ended with another exit code than 0: 3 of 40', 'requests that were refused: 7, in 2 episodes']

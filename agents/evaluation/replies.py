@@ -1,4 +1,4 @@
-"""What was said about the replies of an evaluation: cut, refused, withheld; and what they took."""
+"""Figures on the replies of an evaluation: cut, refused, withheld; and what they took."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NO_REPLIES = ReplyFigures()
 
 
 def reply_figures(episodes: Iterable[Episode]) -> ReplyFigures:
-    """What is said about the replies of these episodes."""
+    """Gather what is said about the replies of these episodes."""
     causes, replies, usage = Counter[str](), 0, Usage()
     for episode in episodes:
         said = [turn.reply for turn in episode.trajectory.turns]
@@ -51,7 +51,7 @@ def reply_figures(episodes: Iterable[Episode]) -> ReplyFigures:
 
 
 def usage_of(episode: Episode) -> Usage:
-    """What the replies of an episode took."""
+    """Add up the tokens and the cost of an episode's replies."""
     total = Usage()
     for trajectory in episode.trajectories.values():
         for turn in trajectory.turns:
@@ -75,7 +75,8 @@ def cause_lines(figures: ReplyFigures) -> list[str]:
 
 
 def headline(figures: ReplyFigures) -> str:
-    """What must be read before the figures, where most replies are not what the policy would have said; "" where they are."""
+    """Write the sentence to be read before the figures, where most replies are not what the policy would have said; ""
+    where they are."""
     cut = sum(figures.causes.get(cause.value, 0) for cause in _BY_A_LIMIT)
     named = sum(figures.causes.values()) - figures.causes.get(FaultCause.CONTEXT_FULL.value, 0)
     if not figures.replies or named <= MOST * figures.replies:

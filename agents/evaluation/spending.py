@@ -1,4 +1,4 @@
-"""What evaluations may cost: they stop between episodes, before more is spent."""
+"""Limits on the cost of evaluations: they stop between episodes, before more is spent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLIND = 4
 
 
 class SpendingLimit(NamedTuple):
-    """What the episodes of one call may take, in the provider's currency and in tokens read and sampled; None: anything."""
+    """Limits of the episodes of one call, in the provider's currency and in tokens read and sampled; None: no limit."""
 
     max_cost: float | None = None
     max_total_tokens: int | None = None
@@ -54,7 +54,7 @@ class Spending:
         self._changed = asyncio.Condition()
 
     async def may_begin(self) -> bool:
-        """Whether the next episode may begin; waits until that is known."""
+        """Say whether the next episode may begin; wait until that is known."""
         if self._limit == SpendingLimit():
             return True
         async with self._changed:
@@ -85,7 +85,7 @@ class Spending:
             self._changed.notify_all()
 
     def _fits(self) -> bool:
-        """Whether one more episode fits, were it and those that are played like those that ended."""
+        """Say whether one more episode fits, were it and those that are played like those that ended."""
         if not self._ended:
             return self._playing < _BLIND
         more = (self._playing + 1) / self._ended
@@ -103,7 +103,7 @@ class Spending:
 
 
 def shared(spending: Spending | None, max_cost: float | None, max_total_tokens: int | None) -> Spending:
-    """What an evaluation spends of: its own limits, or those that it shares with others.
+    """Return the budget of an evaluation: its own limits, or those that it shares with others.
 
     Raises:
         TurnwiseError: both are given.

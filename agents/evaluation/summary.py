@@ -118,7 +118,7 @@ def _failures(evaluation: Evaluation) -> list[Text]:
 
 
 def _usage_rows(evaluation: Evaluation) -> list[tuple[str, str, str]]:
-    """What the replies took, as far as it is told."""
+    """Make the rows of what the replies took, as far as it is told."""
     usage = evaluation.said.usage
     told = [
         ("tokens read", usage.prompt),

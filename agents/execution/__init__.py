@@ -1,1 +1,1 @@
-"""How calls of environments and policies are carried out: threads, deadlines, loans, recovery, admission."""
+"""Execution of the calls of environments and policies: threads, deadlines, loans, recovery, admission."""

@@ -32,14 +32,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Pressure(NamedTuple):
-    """How much of memory, cores and KV cache is in use."""
+    """Shares of memory, cores and KV cache that are in use."""
 
     free: float = 1.0  # share of memory, of the machine's or of this control group's
     runnable: float = 0.0  # threads that want a core, for each core
     cached: float = 0.0  # share of the fullest engine's KV cache
 
     def shortage(self, *, blocking: bool) -> str:
-        """What is in short supply, in words; empty if nothing is."""
+        """Name what is in short supply, in words; empty if nothing is."""
         if self.free < LEAST_FREE:
             return f"{self.free:.0%} of memory is free"
         if self.cached > MOST_CACHED:

@@ -21,9 +21,10 @@ from turnwise.secrets import redact
 from turnwise.watchdog import Interrupt, limited_or_fatal
 
 SCRIPT_S = 60.0
-"""What a script may take for one turn."""
+"""Seconds that a script may take for one turn."""
 SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
-"""What coroutines and futures take for a signal of their own, so that it must not leave an environment as it is."""
+"""Exceptions that coroutines and futures take for a signal of their own, so that they must not leave an environment as
+they are."""
 
 REPLY_UNTIL = ContextVar[float]("REPLY_UNTIL")
 """When a policy must have answered, in seconds of the monotonic clock; whoever waits for a server may ask."""
@@ -33,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class Fault(Exception):
-    """What went wrong outside the policy's responsibility.
+    """Failure outside the policy's responsibility.
 
     Attributes:
         outcome: what the episode comes to, unless it is repaired.
@@ -63,7 +64,7 @@ def _fault(outcome: Outcome, message: str, late: bool, suspect: bool, innocent: 
 
 
 def outcome_of(blame: Blame) -> Outcome:
-    """What an episode comes to that ends by this.
+    """Return the outcome of an episode that ends by this.
 
     Raises:
         ValueError: it counts: the agent is to blame, or nobody.

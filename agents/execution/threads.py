@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 IDLE_S = 10.0
 """A thread without work ends after this."""
 SLACK_S = 0.3
-"""How long an interrupted call may take to say where it stood."""
+"""Seconds that an interrupted call may take to say where it stood."""
 MAX_STUCK = 256
 """Threads that hang in C code before the run is stopped: each keeps its memory."""
 

@@ -1,4 +1,4 @@
-"""What a session can act on beside talking: the tools of an environment, each call of which is played there."""
+"""Actions of a session beside talking: the tools of an environment, each call of which is played there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool, 
 
 
 class ActResult(NamedTuple):
-    """What the environment answered, whether it refused the action, how the episode ended if it did, and pictures."""
+    """The environment's answer, whether it refused the action, how the episode ended if it did, and pictures."""
 
     text: str
     bad_action: bool = False
@@ -25,7 +25,7 @@ class World(Protocol):
 
     @property
     def instructions(self) -> str:
-        """What is to be done, as it was told at the beginning."""
+        """The task, as it was told at the beginning."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class World(Protocol):
 
 
 def task() -> str:
-    """What is to be done, as it was told at the beginning."""
+    """Tell what is to be done, as it was told at the beginning."""
     raise NotImplementedError
 
 
@@ -81,7 +81,7 @@ def action_of(own: Sequence[Tool], call: ToolCall) -> Message | None:
 async def carry_out(
     world: World, own: Sequence[Tool], name: str, arguments: Mapping[str, Json], call_id: str
 ) -> ActResult:
-    """What a call of one of the offered tools comes to; what the environment refuses is a bad action, too."""
+    """Play a call of one of the offered tools; what the environment refuses is a bad action, too."""
     try:
         action = action_of(own, ToolCall(name, arguments, call_id))
         if action is None:

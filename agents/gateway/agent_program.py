@@ -42,7 +42,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """How an agent's program is run.
+    """An agent's program, and the way in which it is run.
 
     Attributes:
         command: the program and its arguments; ``{prompt}`` stands for the task.
@@ -114,13 +114,13 @@ class AgentProgram:
 
     @property
     def limits(self) -> SessionLimits:
-        """What its session may use."""
+        """The limits of its session."""
         tokens = float("inf") if self.tokens is None else self.tokens
         return SessionLimits(self.calls, tokens, self.timeout, at_once=self.at_once, reply_s=self.reply_s)
 
     @property
     def folder(self) -> Path:
-        """Where it runs, or where the files of its sandbox are taken from."""
+        """The folder in which it runs, or from which the files of its sandbox are taken."""
         return Path(self.workdir).expanduser().resolve()
 
 
@@ -193,7 +193,7 @@ def with_prompt(program: AgentProgram, prompt: str) -> list[str]:
 
 
 def launcher_of(program: AgentProgram) -> Launcher:
-    """What starts a program, again and again."""
+    """Return the launcher that starts a program, again and again."""
     python = script_of(program.command) if program.preload else None
     return Launcher(python[0], program.preload, program.env) if python else Launcher()
 
@@ -218,7 +218,7 @@ async def run_program(
 
 
 async def conclude(program: AgentProgram, play: ProgramEpisode, done: Exited) -> EndReason:
-    """How an episode ends whose program ended; what it leaves behind is sent to the environment first.
+    """Return the end of an episode whose program ended; what it leaves behind is sent to the environment first.
 
     Raises:
         Fault: the program ended in failure before it was given a reply or acted, so that nothing was measured.
@@ -245,7 +245,7 @@ async def conclude(program: AgentProgram, play: ProgramEpisode, done: Exited) ->
 
 
 def never_ran(done: Exited, session: AgentSession) -> str:
-    """What is told of a program that was given no reply and did nothing."""
+    """Describe the end of a program that was given no reply and did nothing."""
     last = next((line.strip() for line in reversed(done.stderr.splitlines()) if line.strip()), "")
     refused = session.counts.refused
     asked = f", and {refused} requests were refused, last: {session.refused_last}" if refused else ""

@@ -1,4 +1,4 @@
-"""What requests carry, read within bounds: of size, shape and time, and of what one session's requests hold together.
+"""Bodies of requests, read within bounds: of size, shape and time, and of what one session's requests hold together.
 
 A body is text of JSON, and JSON that is small as text may be large as values, or nested deeper than whoever writes it again
 can follow. So both are bounded here, at the door, and nothing behind it has to be afraid of what a client sends.
@@ -20,11 +20,11 @@ from turnwise.agents.gateway.offloading import Offloader, marks, read_json
 from turnwise.tasks.core import Json
 
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""How JSON may write a half of a surrogate pair, which is no text unless the other half follows."""
+"""Pattern of a half of a surrogate pair in JSON, which is no text unless the other half follows."""
 
 
 class BodyLimits(NamedTuple):
-    """What requests may carry.
+    """Bounds of the bodies that requests may carry.
 
     Attributes:
         body: bytes of one.

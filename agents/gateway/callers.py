@@ -1,4 +1,4 @@
-"""Who called for a conversation: read from the words of calls alone, and unknown where anything speaks against it."""
+"""Caller of a conversation: read from the words of calls alone, and unknown where anything speaks against it."""
 
 from __future__ import annotations
 

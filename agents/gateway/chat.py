@@ -228,7 +228,7 @@ _THOUGHTS = "reasoning_content"
 
 
 def _beside(answered: Answered) -> dict[str, Json]:
-    """What the policy's server wrote beside the message, its thoughts among it."""
+    """Return what the policy's server wrote beside the message, its thoughts among it."""
     written = beside(answered.message.extra, ("role", "content", "refusal", "tool_calls"))
     thoughts = answered.served.thoughts
     return written | ({_THOUGHTS: thoughts} if thoughts else {})

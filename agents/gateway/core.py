@@ -1,4 +1,4 @@
-"""What the gateway is made of: what a client asks, what it is answered, and the APIs that both are written in.
+"""Parts of the gateway: a client's question, its answer, and the APIs that both are written in.
 
 An :class:`Api` reads a request's body into an :class:`ChatRequest` and writes an :class:`Answered` as that API does, whole or as
 a stream of events. Nothing else knows how OpenAI's or Anthropic's objects look.
@@ -73,7 +73,7 @@ class ChatRequest(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What the policy replied.
+    """The policy's reply.
 
     Attributes:
         message: the reply; the ids of its calls are the session's own.
@@ -99,12 +99,12 @@ class Answered(NamedTuple):
 
     @property
     def cut(self) -> bool:
-        """Whether it ends because it may have no more tokens."""
+        """True if it ends because it may have no more tokens."""
         return self.served.finish is Finish.LENGTH
 
     @property
     def withheld(self) -> bool:
-        """Whether its provider withheld the rest of it."""
+        """True if its provider withheld the rest of it."""
         return self.served.finish is Finish.CONTENT_FILTER
 
 
@@ -143,7 +143,7 @@ class Api(NamedTuple):
 
 
 class FixedSampling(NamedTuple):
-    """How the policy samples; None: no tokens are sampled here.
+    """Settings with which the policy samples; None: no tokens are sampled here.
 
     ``hands_on``: what an agent asks for decides, because the policy tells its server.
     """
@@ -257,7 +257,7 @@ def read_text(value: Any, param: str) -> str:
 
 
 class Content(NamedTuple):
-    """What a message says, joined by line ends, and the pictures in it."""
+    """Text of a message, joined by line ends, and the pictures in it."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
@@ -305,7 +305,7 @@ def read_arguments(value: Any, param: str) -> dict[str, Json]:
 
 
 def nested_deeper(value: Json) -> bool:
-    """Whether lists and objects stand deeper within each other than :data:`DEEPEST`.
+    """Return whether lists and objects stand deeper within each other than :data:`DEEPEST`.
 
     >>> nested_deeper({"a": [1, [2]]}), nested_deeper(json.loads("[" * 200 + "]" * 200))
     (False, True)
@@ -331,7 +331,7 @@ def offered_tool(name: Any, description: Any, parameters: Any, param: str) -> To
 
 
 def beside(written: Verbatim | None, own: Collection[str]) -> dict[str, Json]:
-    """What the policy's server wrote beside a message or a call, but for keys that an API has itself."""
+    """Return what the policy's server wrote beside a message or a call, but for keys that an API has itself."""
     return {} if written is None else {key: value for key, value in written.keys.items() if key not in own}
 
 

@@ -13,7 +13,7 @@ from turnwise.tools.core import Tool
 
 
 def request_key(body: Mapping[str, Any], *, patient: bool = False) -> str:
-    """What tells requests apart: their bodies, whether they are streamed or not; ``patient`` as in :func:`json_pieces`."""
+    """Hash a request's body, the same whether it is streamed or not; ``patient`` as in :func:`json_pieces`."""
     kept = {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
     digest = hashlib.sha256()
     for piece in json_pieces(kept, patient=patient):

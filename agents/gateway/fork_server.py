@@ -150,7 +150,7 @@ def reaped() -> "list[tuple[int, int]]":
 
 
 def childless() -> bool:
-    """Whether no child is left, which for a subreaper means no descendant."""
+    """Return whether no child is left, which for a subreaper means no descendant."""
     reaped()
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -36,11 +36,11 @@ FLOOD = 16 * 2**20
 MOST_IDLE = 64
 """Supervisors that wait for a program."""
 GRACE_S = fork_server.END_S + 2
-"""How long the end of a program and of all that it started may take."""
+"""Seconds that the end of a program and of all that it started may take."""
 
 
 class ProgramJob(NamedTuple):
-    """What is run: a command, where, with which variables; ``fork`` means that it is a script, run in a fork."""
+    """A command to run, where, with which variables; ``fork`` means that it is a script, run in a fork."""
 
     argv: Sequence[str]
     cwd: str
@@ -49,7 +49,7 @@ class ProgramJob(NamedTuple):
 
 
 class Exited(NamedTuple):
-    """How a program ended. ``why`` is the first of these that holds: time, output, its exit."""
+    """The end of a program. ``why`` is the first of these that holds: time, output, its exit."""
 
     code: int
     why: Literal["exit", "timeout", "flood"]
@@ -157,7 +157,7 @@ class Launcher:
                 lease.close()
 
     def _opened(self) -> _ForkServer:
-        """Who is asked for programs; it is started where there is none, or no more."""
+        """Return the fork server, which is started where there is none, or no more."""
         if self._server is None or self._server.process.poll() is not None:
             if self._end is not None:
                 self._end()
@@ -243,7 +243,7 @@ def _readable(text: bytes) -> IO[bytes]:
 
 
 async def _line(lease: socket.socket) -> bytes:
-    """What a supervisor answers; what there is of it where it ends."""
+    """Read a supervisor's answer; what there is of it where it ends."""
     said = b""
     while not said.endswith(b"\n") and (part := await asyncio.get_running_loop().sock_recv(lease, 4096)):
         said += part
@@ -259,7 +259,7 @@ def _told(answer: asyncio.Task[bytes]) -> dict[str, int]:
 
 
 class _Output:
-    """What a program writes: the end of it is kept, all of it is read, so that its pipe never fills."""
+    """Output of a program: the end of it is kept, all of it is read, so that its pipe never fills."""
 
     def __init__(self, descriptor: int, flooded: asyncio.Event) -> None:
         self._descriptor, self._flooded = descriptor, flooded

@@ -84,7 +84,7 @@ class McpSession:
 
 
 def said(done: ActResult) -> str:
-    """What the agent reads of an action's result."""
+    """Write an action's result as the agent reads it."""
     return f"{done.text}\n[the episode is over: {done.end}]".strip() if done.end else done.text
 
 

@@ -89,7 +89,7 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
 
 
 def _wishes(asked: dict[str, Any]) -> dict[str, Json]:
-    """What is asked for, as chat completions name it."""
+    """Translate what is asked for into the names of chat completions."""
     wishes: dict[str, Json] = {}
     for key, value in asked.items():
         match key:
@@ -147,7 +147,7 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
 
 
 def _thoughts(asked: ChatRequest, answered: Answered) -> list[Json]:
-    """What was thought, where that was asked for: the blocks that the server wrote, or one of our own."""
+    """Return the thoughts, where they were asked for: the blocks that the server wrote, or one of our own."""
     if asked.keys.get("thinking", {"type": "disabled"}) == {"type": "disabled"}:
         return []
     written = beside(answered.message.extra, ()).get("thinking_blocks")

@@ -96,11 +96,11 @@ class ProgramEpisode:
 
     @property
     def played(self) -> bool:
-        """Whether the program was given a reply of the policy, or acted."""
+        """True if the program was given a reply of the policy, or acted."""
         return self.acts > 0 or self.session.counts.replies > 0
 
     def specs(self) -> Sequence[ToolSpec]:
-        """What the program can do in the environment."""
+        """The tools by which the program acts in the environment."""
         return offered(self.history.tools, self._plain_words)
 
     async def act(self, action: Message, reply: int | None = None) -> ActResult:
@@ -124,7 +124,7 @@ class ProgramEpisode:
         self._events.put_nowait(_Ended(end, fault))
 
     async def next(self) -> Reply:
-        """What happens next in the episode, as the loop takes it.
+        """Wait for the next event of the episode, as the loop takes it.
 
         Raises:
             Fault: what the program stood on failed.
@@ -217,7 +217,7 @@ class ProgramEpisode:
         action.answer.set_result(ActResult(text, bad, end, images))
 
     def _bad_action(self, turn: int | None) -> bool | None:
-        """Whether the environment refused the newest action of a turn; None: it was not played."""
+        """Say whether the environment refused the newest action of a turn; None: it was not played."""
         turns = self.history.turns
         if self._acts_are_turns and turn is not None:
             return turns[turn].bad_action if turn < len(turns) else None
@@ -226,7 +226,7 @@ class ProgramEpisode:
 
 
 def _same_words(one: Message, other: Message) -> bool:
-    """Whether two messages say the same; the ids of calls are each API's own."""
+    """Say whether two messages say the same; the ids of calls are each API's own."""
     calls = [[(call.name, call.arguments) for call in message.tool_calls] for message in (one, other)]
     said = [(message.role, message.content.strip(), message.images) for message in (one, other)]
     return said[0] == said[1] and calls[0] == calls[1]

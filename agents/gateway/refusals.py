@@ -31,7 +31,7 @@ def not_answered(reply: Reply) -> RefusedError:
 
 
 class Pictures(NamedTuple):
-    """How many pictures a conversation has, and how many of them the environment did not show."""
+    """Number of pictures in a conversation, and of those among them that the environment did not show."""
 
     all: int
     own: int

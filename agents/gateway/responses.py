@@ -92,7 +92,7 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
 
 
 def _wishes(asked: dict[str, Any]) -> dict[str, Json]:
-    """What is asked for, as chat completions name it."""
+    """Translate what is asked for into the names of chat completions."""
     wishes: dict[str, Json] = {}
     for key, value in asked.items():
         match key:

@@ -49,7 +49,8 @@ class TokenPolicy(Protocol):
 
 
 def samples_tokens(policy: Policy | TokenPolicy) -> TypeGuard[TokenPolicy]:
-    """Whether a policy is a :class:`TokenPolicy`; :func:`isinstance` looks at all of a protocol's names for each request."""
+    """Return whether a policy is a :class:`TokenPolicy`; :func:`isinstance` looks at all of a protocol's names for each
+    request."""
     return all(hasattr(policy, name) for name in ("engine", "renderer", "sampling", "reply"))
 
 
@@ -60,7 +61,7 @@ class WishfulPolicy(Protocol):
 
 
 def takes_wishes(policy: Policy | WishfulPolicy) -> TypeGuard[WishfulPolicy]:
-    """Whether a policy is a :class:`WishfulPolicy`."""
+    """Return whether a policy is a :class:`WishfulPolicy`."""
     return getattr(policy, "takes_wishes", False) is True
 
 
@@ -116,7 +117,7 @@ class Drawn(NamedTuple):
 
 
 def sampled_by(policy: Policy) -> FixedSampling:
-    """How a policy samples, as far as clients must know."""
+    """Return the settings with which a policy samples, as far as clients must know."""
     if not samples_tokens(policy):
         return FixedSampling(hands_on=takes_wishes(policy))
     return FixedSampling(policy.sampling.temperature, policy.sampling.top_p)

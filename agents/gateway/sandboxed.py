@@ -21,12 +21,12 @@ from turnwise.tools.sandbox.files import Layer
 from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
 START_S = 300.0
-"""How long a sandbox may take to start; the first one builds its root file system."""
+"""Seconds that a sandbox may take to start; the first one builds its root file system."""
 _LEFT_OUT = {".git", "__pycache__"}
 
 
 class SessionDoor(NamedTuple):
-    """Where a session is reached: the path of a Unix socket, and the port that leads to it inside a sandbox."""
+    """Address of a session: the path of a Unix socket, and the port that leads to it inside a sandbox."""
 
     path: str
     port: int
@@ -123,7 +123,7 @@ def files_of(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Path]]:
 
 
 def image_of(given: ProgramSandbox, folder: Path) -> SandboxImage:
-    """What a program's sandbox starts from."""
+    """Make the image from which a program's sandbox starts."""
     files = dict(files_of(folder, given.files))
     runs = [name for name, path in files.items() if os.access(path, os.X_OK)]
     layer = Layer.of({name: path.read_bytes() for name, path in files.items()}, executable=runs)

@@ -42,7 +42,7 @@ from turnwise.tools.core import Tool
 
 APIS = (CHAT, RESPONSES, MESSAGES)
 WAITING_S = 3.0
-"""How often a stream says that it is alive."""
+"""Seconds between the signs of life of a stream."""
 _BATCH = 1 << 16
 _http = logging.getLogger(f"{__name__}.http")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -105,7 +105,7 @@ class GatewayServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port at which it listens."""
         return self._port
 
     @property
@@ -242,7 +242,7 @@ class GatewayServer:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether what the HTTP server logs is no mistake of a client, which is answered and nobody else's affair."""
+    """Return False for a client's mistake that the HTTP server logs, which is answered and nobody else's affair."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError)
 

@@ -53,7 +53,7 @@ _CHANCE = frozenset({"seed", "user", "metadata", "safety_identifier"})
 
 
 class SessionLimits(NamedTuple):
-    """What one session may use.
+    """Limits of one session.
 
     Attributes:
         calls: replies of the policy.
@@ -75,7 +75,7 @@ class SessionLimits(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a session came to."""
+    """Counts of a session's replies, tokens, resent requests, branches and refusals."""
 
     replies: int = 0
     tokens: int = 0

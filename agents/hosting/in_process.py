@@ -165,12 +165,12 @@ class OpenSession:
 
     @property
     def is_own(self) -> bool:
-        """Whether the world is the agent's own, so that whoever opened the session says what is paid."""
+        """True if the world is the agent's own, so that whoever opened the session says what is paid."""
         return self._hosted.seat.world is None
 
     @property
     def prompt(self) -> str:
-        """What is to be done."""
+        """The task: what is to be done."""
         return self._hosted.play.instructions
 
     def reward(self, value: float, *, turn: int = -1, component: str = "outcome") -> None:
@@ -316,7 +316,7 @@ def session(policy: PolicyLike, task: Task | str = "", *, seed: int = 0) -> Sess
 
 
 def _run(agent: Callable[..., object], *args: Any, **kwargs: Any) -> object:
-    """What an agent returns; a coroutine is run to its end."""
+    """Call an agent and return its result; a coroutine is run to its end."""
     said = agent(*args, **kwargs)
     return asyncio.run(said) if inspect.iscoroutine(said) else said
 

@@ -1,4 +1,4 @@
-"""What whoever holds a gateway's token may do over HTTP: open sessions, pay their turns, end them, see how they do."""
+"""Routes for whoever holds a gateway's token: open sessions, pay their turns, end them, see how they do."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def described(host: Host, hosted: Hosted) -> Json:
 
 
 def outcome(episode: Episode) -> Json:
-    """How an episode ended."""
+    """Write the end of an episode as JSON."""
     return {
         "outcome": episode.outcome.value,
         "end": episode.end and episode.end.value,

@@ -30,12 +30,12 @@ from turnwise.tools.core import ToolError
 _logger = logging.getLogger(__name__)
 
 LOOK_S = 1.0
-"""How often abandoned sessions are looked for."""
+"""Seconds between two looks for abandoned sessions."""
 
 
 @dataclass
 class HostOptions:
-    """What sessions are opened with.
+    """Options with which sessions are opened.
 
     Attributes:
         suite: whose tasks they get; None: their worlds are their agents' own.

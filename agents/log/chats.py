@@ -19,7 +19,7 @@ from turnwise.tasks.core import Json
 
 
 class ChatsWritten(NamedTuple):
-    """How many chats were written, how many were not wanted, and how many have no single conversation."""
+    """Counts of the chats that were written, that were not wanted, and that have no single conversation."""
 
     written: int
     unwanted: int
@@ -84,7 +84,7 @@ def chats_of(record: Record) -> Iterator[dict[str, Json] | None]:
 
 
 def _messages(trajectory: Trajectory) -> Iterator[Message]:
-    """What the agent saw and said, up to the last thing that it said."""
+    """Yield all that the agent saw and said, up to the last thing that it said."""
     for turn in trajectory.turns:
         yield from turn.observation
         yield turn.action

@@ -221,7 +221,7 @@ def read_episodes(path: Path | str) -> Iterator[Episode]:
 
 
 class LogPlace(NamedTuple):
-    """Where a record stands in a log: the offset at which its block begins, and its line in there, from 0."""
+    """Place of a record in a log: the offset at which its block begins, and its line in there, from 0."""
 
     start: int
     line: int
@@ -296,7 +296,7 @@ class _Split(NamedTuple):
 
 
 def _split(path: Path, leads: Callable[[Record], bool]) -> _Split:
-    """Where the episodes end that ``leads`` says of all from the first on; a torn end is in neither part."""
+    """Split a log after its leading episodes, all those for which ``leads`` holds; a torn end is in neither part."""
     count, end = 0, 0
     for block in _blocks(path):
         if block.torn:
@@ -316,14 +316,15 @@ def _packed(path: Path, lines: bytes) -> bytes:
 
 
 class _Rest(NamedTuple):
-    """What follows the episodes that are deleted: lines of a block that is cut in two, and the file from ``start`` on."""
+    """The remainder after the episodes that are deleted: lines of a block that is cut in two, and the file from ``start``
+    on."""
 
     head: bytes
     start: int
 
 
 def _first_kept(path: Path, old: Callable[[Record], bool]) -> tuple[int, _Rest]:
-    """How many episodes come before the first that is not old, and what follows them."""
+    """Count the episodes before the first that is not old, and return what follows them."""
     split = _split(path, old)
     if not split.before:
         return split.episodes, _Rest(b"", split.start)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LOG_NAME = "episodes.jsonl.zst"
-"""What an episode log is called in the folder of a run or an evaluation."""
+"""Name of an episode log in the folder of a run or an evaluation."""
 
 
 class Episodes(Sequence[Episode]):

@@ -29,7 +29,8 @@ MOST_FRAME = 1 << 28
 FULL_FRAME = 1 << 25
 """Bytes of lines with which a frame is written."""
 SEARCH, SEARCH_AT_LEAST = 256, 1 << 26
-"""What looking for intact frames may handle, packed and unpacked: so many times the file's bytes, and as little as this."""
+"""Bytes that the search for intact frames may handle, packed and unpacked: so many times the file's, or this if it is
+more."""
 _FIRST_CHUNK, _CHUNK = 1 << 8, 1 << 20
 _FORM: dict[int, int] = {
     zstd.CompressionParameter.compression_level: 3,
@@ -147,7 +148,7 @@ class _Search:
         self._path, self._left = path, max(SEARCH * size, SEARCH_AT_LEAST)
 
     def next_frame(self, data: Bytes, start: int) -> int:
-        """Where the next whole frame begins; the end if there is none.
+        """Find the beginning of the next whole frame; the end if there is none.
 
         Raises:
             TurnwiseError: what may be handled is used up.

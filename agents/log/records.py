@@ -46,7 +46,7 @@ FORMAT = 3
 
 
 class EnvVersion(NamedTuple):
-    """Which code played the environment's part: ``module:Class``, a hash of its source, its options.
+    """The code that played the environment's part: ``module:Class``, a hash of its source, its options.
 
     ``file`` is ``path/to/file.py:Class`` where it is written in a file that nobody installed.
     """
@@ -88,7 +88,7 @@ class Record:
 
     @property
     def logged(self) -> LoggedEnv:
-        """What the line says of its environment, which is carried out as far as whoever reads it trusts it."""
+        """The line's environment, whose code is run as far as whoever reads the line trusts it."""
         return LoggedEnv(self.episode.task, self.env.options, self.env.file)
 
     @property
@@ -172,7 +172,7 @@ _OF_THE_POLICY = frozenset(
 
 
 def _unwritable(record: Record, data: Json, error: Exception) -> TurnwiseError:
-    """Whose value it is that JSON cannot hold, and where it stands."""
+    """Return the error that says whose value JSON cannot hold, and where it stands."""
     task = record.episode.task
     where, value = next(_beyond_json(data, ()), ((), None))
     place = ".".join(str(key + 1 if isinstance(key, int) else key) for key in where)
@@ -371,7 +371,7 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
 
 
 def _from_served(served: Served) -> dict[str, Json]:
-    """What is said about a reply; what is not said is left out."""
+    """Write the facts about a reply as JSON; those that are not told are left out."""
     usage = {name: value for name, value in served.usage._asdict().items() if value is not None}
     words = {name: value for name, value in served._asdict().items() if value and name != "usage"}
     return words | {"finish": served.finish.value} | ({"usage": usage} if usage else {})

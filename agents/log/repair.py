@@ -26,7 +26,7 @@ _SUFFIXES = (".jsonl", ".jsonl.zst")
 
 
 class Cut(NamedTuple):
-    """What was cut out: how many bytes, of the piece at which byte of the file as it was, after which line, why."""
+    """A cut: how many bytes, of the piece at which byte of the file as it was, after which line, why."""
 
     bytes: int
     at: int

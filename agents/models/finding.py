@@ -40,7 +40,7 @@ def find_model(name: str) -> str:
 
 
 def local_model(name: str) -> Path | None:
-    """Where a name leads on this machine, if it leads anywhere: nothing is converted, fetched or refused."""
+    """Find the path to which a name leads on this machine, if anywhere: nothing is converted, fetched or refused."""
     try:
         entry = _registered(name)
         path = Path(_given_by(entry) if entry else name).expanduser()

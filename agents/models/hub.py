@@ -8,11 +8,11 @@ from pathlib import Path
 from turnwise.errors import TurnwiseError
 
 SECONDS = 4.0
-"""What the Hub has to answer in; its own client asks again and again, for a minute."""
+"""Seconds in which the Hub has to answer; its own client asks again and again, for a minute."""
 
 
 def reach(name: str, seconds: float = SECONDS) -> str:
-    """Where a model is: ``name`` where that is a folder or an id that the Hub knows, else its cached copy.
+    """Find a model: ``name`` where that is a folder or an id that the Hub knows, else its cached copy.
 
     Raises:
         TurnwiseError: the Hub does not know the id, or cannot be reached, and the cache has no whole copy.
@@ -41,7 +41,7 @@ def cached_model(name: str) -> Path | None:
 
 
 def _ask(name: str, seconds: float) -> TurnwiseError | None:
-    """What is wrong with an id; None where the Hub knows it."""
+    """Return the error of an id; None where the Hub knows it."""
     found: list[TurnwiseError | None] = []
     asking = threading.Thread(target=lambda: found.append(_looked_up(name, seconds)), daemon=True)
     asking.start()

@@ -1,4 +1,4 @@
-"""What a model's own files say of its tokens: which of them end a reply, and how many it knows."""
+"""Tokens of a model according to its own files: which of them end a reply, and how many it knows."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class ProgramPolicy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the model's server was not sent although it was asked for, and the like."""
+        """Notes on what the model's server was not sent although it was asked for, and the like."""
         return tuple(getattr(self.model, "notes", ()))
 
     async def act(self, history: History) -> Reply:

@@ -36,7 +36,7 @@ CHAT_FORMAT_FILE = "turnwise.json"
 
 
 class ChatFormat(NamedTuple):
-    """How a model was prompted in training; the defaults are for a model that is not ours."""
+    """The form of a model's prompts in training; the defaults are for a model that is not ours."""
 
     tools_format: ToolsFormat = "auto"
     max_tokens: int = Sampling().max_tokens  # of one message

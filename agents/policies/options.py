@@ -61,7 +61,7 @@ class PolicyOptions(NamedTuple):
     token_file: str = ""
 
     def sampling(self, trained: int = Sampling().max_tokens) -> Sampling:
-        """How tokens are drawn of a model that was trained with messages of at most ``trained`` tokens."""
+        """Return the sampling of a model that was trained with messages of at most ``trained`` tokens."""
         asked = {"temperature": self.temperature, "top_p": self.top_p}
         limit = self.max_tokens or self.max_completion_tokens or trained
         given = {name: value for name, value in asked.items() if value is not None}

@@ -25,7 +25,7 @@ _HOW = (
 )
 
 PolicyLike: TypeAlias = Policy | Callable[[History], Any] | str
-"""What can play: a policy, a function of the history (async or not), or a spec such as ``scripted:gold``."""
+"""Anything that can play: a policy, a function of the history (async or not), or a spec such as ``scripted:gold``."""
 
 
 class FunctionPolicy:
@@ -135,7 +135,7 @@ def _module_and_name(target: str) -> tuple[ModuleType, str]:
 
 
 def _own(module: ModuleType) -> list[str]:
-    """What is written in a module and could play."""
+    """List the names that are written in a module and could play."""
     return [
         name
         for name, value in vars(module).items()

@@ -135,7 +135,7 @@ def policies() -> list[Component]:
 
 
 def spec_form(entry: Component) -> str:
-    """How its spec is written; an engine that runs elsewhere is named with its address.
+    """Return the form of its spec; an engine that runs elsewhere is named with its address.
 
     >>> from turnwise.registry import get_component
     >>> spec_form(get_component("engine", "torch")), spec_form(get_component("policy", "human"))
@@ -175,7 +175,7 @@ def _quickly(kind: str) -> Component | None:
 
 
 def _names_own(spec: str) -> bool:
-    """Whether a spec says where a policy is written: ``path/to/file.py:object``, or ``module:object``."""
+    """Say whether a spec names the place of a policy: ``path/to/file.py:object``, or ``module:object``."""
     where, _, name = spec.rpartition(":")
     if where.endswith(".py") or not all(part.isidentifier() for part in where.split(".")):
         return where.endswith(".py") and name != ""

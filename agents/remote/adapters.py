@@ -18,7 +18,7 @@ _A, _B, _SCALE = ".lora_A", ".lora_B", ".lora_scale"
 
 
 class Adapter(NamedTuple):
-    """What is added to one weight: ``scale · B A``.
+    """The addition to one weight: ``scale · B A``.
 
     Attributes:
         a_KI: (rank, inputs).
@@ -36,7 +36,7 @@ class Adapter(NamedTuple):
         return weight_OI + delta_OI.to(weight_OI.dtype)
 
     def fits(self, weight_OI: Tensor) -> bool:
-        """Whether it can be added to this weight."""
+        """Say whether it can be added to this weight."""
         shapes = self.a_KI.dim(), self.b_OK.dim(), weight_OI.dim()
         return shapes == (2, 2, 2) and (
             tuple(weight_OI.shape) == (self.b_OK.shape[0], self.a_KI.shape[1])

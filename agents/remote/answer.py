@@ -47,7 +47,7 @@ class Lost(Exception):
 
 
 class Job(NamedTuple):
-    """What is asked of an engine: one answer."""
+    """A request to an engine, for one answer."""
 
     request_id: str
     prompt_ids: tuple[int, ...]
@@ -58,7 +58,7 @@ class Job(NamedTuple):
     vocabulary: int = 0  # how many tokens the model has; 0: as the engine says
 
     def ask(self, kept: SampledTokens, *, version: int, resumes: bool) -> tuple[GenerateBody, SampledTokens]:
-        """What to ask an engine with weights ``version`` for, and after which tokens its answer comes.
+        """Build the request to an engine with weights ``version``, and return the tokens after which its answer comes.
 
         The rest is drawn after the tokens that came, from the same random stream where the engine can enter it midway
         (``resumes``): under the same weights the answer is then what it would have been. An engine that cannot is
@@ -178,7 +178,7 @@ class AnswerStream:
         return answer
 
     def lost(self, cause: str, detail: str) -> Lost:
-        """What to raise: with the tokens whose weights are known."""
+        """Return the error to raise, with the tokens whose weights are known."""
         if cause in ("unversioned", "refused"):
             return Lost(cause, detail, self.kept)
         sure = len(self.ids) if self.sure is None else self.sure

@@ -29,17 +29,18 @@ from turnwise.agents.remote.protocol import (
 from turnwise.errors import EngineError
 
 FACTS_S = 5.0
-"""What a healthy server may take to say how it is."""
+"""Seconds that a healthy server may take to say how it is."""
 CONTROL_S = 600.0
-"""What steering may take: weights are on their way."""
+"""Seconds that steering may take: weights are on their way."""
 CONNECT_S = 10.0
 RESETS = 3
-"""How often a request is sent again, with the same id, where the connection was closed before anything came."""
+"""Times that a request is sent at most, with the same id, where the connection was closed before anything came."""
 _MOST_LINE = 1 << 22
 
 
 class Address(NamedTuple):
-    """Where a server listens, and the token that it asks for; without one, that of this user's engine at this port is looked up."""
+    """The address of a server, and the token that it asks for; without one, that of this user's engine at this port is
+    looked up."""
 
     url: str
     token: str = ""
@@ -129,7 +130,7 @@ class RemoteServer:
 
     @property
     def idle(self) -> bool:
-        """Whether it has nothing in hand for us."""
+        """True if it has nothing in hand for us."""
         return not self.readings and not self.updating
 
     @property
@@ -169,7 +170,7 @@ class RemoteServer:
         return said
 
     def refused(self, path: str, status: int, said: bytes) -> EngineError:
-        """What to raise where the server refuses."""
+        """Return the error to raise where the server refuses."""
         why = _message(said)
         if status in (401, 403):
             return WrongTokenError(
@@ -184,7 +185,7 @@ class RemoteServer:
         return EngineError(f"The engine at {self.name} refuses {path} ({status}): {why}", "Look at its log.")
 
     def foreign(self, path: str, error: pydantic.ValidationError) -> Unreachable:
-        """What to raise where something answers that is no engine."""
+        """Return the error to raise where something answers that is no engine."""
         return Unreachable(
             f"What answers {path} at {self.name} is no engine of this version: {error.errors()[0]['msg']}.",
             "Has something else taken its port? Start engines by the same version of `turnwise serve-engine`.",
@@ -367,7 +368,7 @@ class _Events:
 
 
 def _message(said: bytes) -> str:
-    """What a server says that is wrong."""
+    """Read the message in a server's refusal."""
     try:
         found = json.loads(said)
         error = found.get("error", found.get("detail", found)) if isinstance(found, dict) else found

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from turnwise.agents.remote.adapters import AdaptedWeights
 
 MOST_LOSSES = 16
-"""How often one answer may be lost before it is given up: it may be what kills the engines."""
+"""Losses of one answer after which it is given up: it may be what kills the engines."""
 
 
 class RemoteFleet:
@@ -78,7 +78,7 @@ class RemoteFleet:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens the model has."""
+        """The number of tokens that the model has."""
         return self._watch.vocabulary
 
     def belongs_to(self, run: str) -> None:
@@ -136,7 +136,7 @@ class RemoteFleet:
 
     @property
     def bytes_published(self) -> int:
-        """How much has been packed for engines so far; each fetches it."""
+        """Bytes that have been packed for engines so far; each fetches them."""
         return self._publishing.bytes_published
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
@@ -186,7 +186,7 @@ class RemoteFleet:
     # --- who serves ----------------------------------------------------------------------------
 
     def health(self) -> list[EngineHealth]:
-        """How each engine is."""
+        """Return the health of each engine."""
         return self._serving.call(self._serving.router.health)
 
     def join(self, url: str) -> None:

@@ -1,4 +1,5 @@
-"""Which role of a run has which GPU of this machine: each has its own, unless it was asked for that engines share the learners'."""
+"""GPUs of this machine for the roles of a run: each has its own, unless it was asked for that engines share the
+learners'."""
 
 from __future__ import annotations
 

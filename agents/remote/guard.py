@@ -1,4 +1,4 @@
-"""Who may speak to an engine's server: whoever has its token, and calls it by its own name."""
+"""Access to an engine's server: for whoever has its token, and calls it by its own name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_exposure(host: str, token: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own.
+    """Return whether an address is this machine's own.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)

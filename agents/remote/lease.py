@@ -1,4 +1,4 @@
-"""Whose an engine is: one run at a time gives it weights, and keeps its lease by a sign of life now and then.
+"""Lease of an engine: one run at a time gives it weights, and keeps its lease by a sign of life now and then.
 
 A lease is taken over when its holder is gone: it gave the lease back, its process on this machine has ended, or nothing was
 heard of it for :data:`LEASE_S`. The same run, resumed, has its lease still.
@@ -132,7 +132,7 @@ class LeaseHolder:
 
     @staticmethod
     def refused(server: RemoteServer, found: LeaseFacts) -> Taken:
-        """What to raise where another run has an engine."""
+        """Return the error to raise where another run has an engine."""
         return Taken(
             f"The engine at {server.name} is used by another run: {found.holder}, heard of {found.silent_s:.0f} s ago.",
             "A run changes the weights of its engines: start others for this one (`turnwise serve-engine`), or wait until "

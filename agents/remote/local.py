@@ -28,10 +28,10 @@ from turnwise.errors import EngineError
 from turnwise.tools.processes import at_once, module_path
 
 START_S = 600.0
-"""What the first start of all engines may take together."""
+"""Seconds that the first start of all engines may take together."""
 LOOK_S = 0.2
 FIRST_REST_S, LONGEST_REST_S = 0.5, 30.0
-"""How long after its end an engine is started again: twice as long each time that it ends without having answered."""
+"""Seconds before an engine that ended is started again: twice as long each time that it ends without having answered."""
 MOST_STARTS = 5
 """So often in a row an engine may end without having answered."""
 END_S = 10.0
@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 class EnginePlan(NamedTuple):
-    """What every engine is started as.
+    """Settings with which every engine is started.
 
     Attributes:
         model: a folder or a Hugging Face id.
@@ -110,7 +110,7 @@ class LocalEngine:
 
     @property
     def answers(self) -> bool:
-        """Whether it says how it is."""
+        """True if it says how it is."""
         with contextlib.suppress(EngineError):
             self._server.look()
             return True
@@ -206,7 +206,7 @@ class LocalEngines:
 
     @property
     def options(self) -> dict[str, object]:
-        """How the engine ``remote`` finds them."""
+        """Options with which the engine ``remote`` finds them."""
         return {"urls": self.urls, "token_file": self.token_file}
 
     def await_all(self) -> None:

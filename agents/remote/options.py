@@ -1,4 +1,4 @@
-"""How engines elsewhere are found and watched."""
+"""Options by which engines elsewhere are found and watched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class RemoteOptions(NamedTuple):
-    """How engines are found and watched.
+    """Options by which engines are found and watched.
 
     Attributes:
         token: that the engines ask for; without one, that of this user's engines of this machine is looked up.

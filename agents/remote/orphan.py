@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of prctl (linux/prctl.h)
 PATIENCE_S = 5.0
-"""What a program that was told to end, and processes that it left behind, may take to end by themselves."""
+"""Seconds that a program that was told to end, and processes that it left behind, may take to end by themselves."""
 
 _LOOK_S = 0.5  # how often a program is looked at that was told to end
 

@@ -22,7 +22,7 @@ _MOST = 4096
 
 
 def token_folder() -> Path:
-    """Where the files are: ``$XDG_CACHE_HOME/turnwise/engines``."""
+    """Return the folder of the files: ``$XDG_CACHE_HOME/turnwise/engines``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "engines"
 
 

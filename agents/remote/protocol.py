@@ -1,4 +1,4 @@
-"""What an engine's server is asked and what it answers: the part of vLLM's protocol that sampling for training needs.
+"""Requests to an engine's server and its answers: the part of vLLM's protocol that sampling for training needs.
 
 Token ids go in; token ids, their log-probabilities and the versions of the weights that sampled them come out. Bodies
 that lack what an answer needs are refused here, at the edge.
@@ -36,7 +36,7 @@ TokenId = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class ExtraBody(BaseModel):
-    """What our engines take beside vLLM's fields.
+    """Arguments that our engines take beside vLLM's fields.
 
     ``drawn``: how many tokens the request's random stream has given already (engines that can enter it midway).
     """
@@ -47,7 +47,7 @@ class ExtraBody(BaseModel):
 
 
 class SamplingBody(BaseModel):
-    """How tokens are drawn. Further fields of vLLM's are not ours to send, and are refused."""
+    """Settings with which tokens are drawn. Further fields of vLLM's are not ours to send, and are refused."""
 
     model_config = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -154,7 +154,7 @@ class PromptLogprob(BaseModel):
 
 
 class PackInfo(BaseModel):
-    """Where an engine fetches a pack of weights: a file in shared memory, or a sender that waits on TCP."""
+    """The place at which an engine fetches a pack of weights: a file in shared memory, or a sender that waits on TCP."""
 
     path: str = Field(default="", max_length=4000)
     host: str = Field(default="", max_length=255)
@@ -164,7 +164,7 @@ class PackInfo(BaseModel):
 
 
 class UpdateInfo(PackInfo):
-    """Where an engine fetches new weights; with a ``base`` they are adapters, to be added to it."""
+    """The place at which an engine fetches new weights; with a ``base`` they are adapters, to be added to it."""
 
     base: PackInfo | None = None
 
@@ -193,7 +193,8 @@ class LeaseBody(BaseModel):
 
 
 class LeaseFacts(BaseModel):
-    """Whether it has the engine now; who has it, and since when that run has said nothing, if not."""
+    """Answer to a run that asks for the lease of an engine: granted, or else its holder, and for how long that has said
+    nothing."""
 
     granted: bool
     holder: str = ""

@@ -54,7 +54,7 @@ class WeightPublisher(Protocol[Kept]):
         ...
 
     def delivery(self, offer: Kept, server: RemoteServer) -> Delivery:
-        """What brings an offer to an engine.
+        """Return the delivery that brings an offer to an engine.
 
         Raises:
             EngineError: it cannot be brought there this way.

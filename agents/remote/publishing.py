@@ -22,13 +22,13 @@ _logger = logging.getLogger(__name__)
 
 
 class PublishedWeights(NamedTuple):
-    """What engines are to have."""
+    """Weights that engines are to have."""
 
     version: int
     offer: Offered
 
     def are(self, facts: EngineFacts) -> bool:
-        """Whether an engine says that it has them, whole."""
+        """Say whether an engine reports that it has them, whole."""
         weights = facts.weights
         return (weights.version, weights.checksum, weights.settled) == (
             str(self.version),
@@ -60,7 +60,7 @@ class Publishing:
 
     @property
     def bytes_published(self) -> int:
-        """How much has been packed for engines so far; each fetches it."""
+        """Bytes that have been packed for engines so far; each fetches them."""
         return self._publisher.written if self._publisher else 0
 
     def belongs_to(self, run: str) -> None:

@@ -1,4 +1,4 @@
-"""What Ray places for a run: actors, a file of the addresses at which they serve, and the cluster that they are in.
+"""Placement of a run by Ray: actors, a file of the addresses at which they serve, and the cluster that they are in.
 
 Nothing of a run passes through Ray: an actor starts a server, looks after it and tells where it is. An actor that ends is started
 again by Ray, perhaps on another machine; the run finds it by the file, which it reads again.
@@ -23,10 +23,10 @@ from turnwise.extras import needing
 from turnwise.tools.processes import module_path
 
 START_S = 600.0
-"""What the first start of all may take together, their placing included."""
+"""Seconds that the first start of all may take together, their placing included."""
 LOOK_S = 0.5
 ANSWER_S = 30.0
-"""What an actor may take to tell how its server is; one that ended is being placed again."""
+"""Seconds that an actor may take to tell how its server is; one that ended is being placed again."""
 END_S = 20.0
 LOOPBACK = "127.0.0.1"
 ADDRESS = "RAY_ADDRESS"
@@ -34,16 +34,16 @@ _logger = logging.getLogger(__name__)
 
 
 class RayState(Protocol):
-    """How an actor's server is."""
+    """State of an actor's server."""
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The address of the server."""
         ...
 
     @property
     def answers(self) -> bool:
-        """Whether it says how it is."""
+        """True if it says how it is."""
         ...
 
     @property
@@ -145,7 +145,7 @@ class RayActors(Generic[State]):
         self._watching.start()
 
     def states(self) -> list[State | None]:
-        """How each is; None for one that has no place at the moment."""
+        """Return the state of each; None for one that has no place at the moment."""
         asked = [actor.state.remote() for actor in self.actors]
         self._ray.wait(asked, num_returns=len(asked), timeout=ANSWER_S)
         return [self._answer(one) for one in asked]
@@ -213,7 +213,7 @@ def _connect(ray: Any, alone: bool, needed: int, free: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _seeing(gpus: Sequence[str]) -> Iterator[None]:
-    """What is started meanwhile sees these GPUs."""
+    """Show only these GPUs to what is started meanwhile."""
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     try:
@@ -226,5 +226,5 @@ def _seeing(gpus: Sequence[str]) -> Iterator[None]:
 
 
 def said(resources: dict[str, float]) -> str:
-    """What a cluster has, in words."""
+    """Describe in words the processors and GPUs of a cluster."""
     return ", ".join(f"{resources.get(name, 0):g} {name}s" for name in ("CPU", "GPU"))

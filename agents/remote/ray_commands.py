@@ -22,7 +22,7 @@ _KEPT = (
 
 
 class CommandState(NamedTuple):
-    """How a command is.
+    """State of a command.
 
     Attributes:
         code: its exit status, negative where a signal ended it; None while it runs.
@@ -78,7 +78,7 @@ class CommandActor:
             self._reading.append(reading)
 
     def state(self, seen: int) -> CommandState:
-        """How it is; ``seen`` lines have been asked for before."""
+        """Return its state; ``seen`` lines have been asked for before."""
         assert self._program is not None
         code = self._program.poll()
         if code is not None:

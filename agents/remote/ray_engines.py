@@ -21,7 +21,7 @@ from turnwise.errors import EngineError
 
 
 class EngineState(NamedTuple):
-    """How an actor's engine is.
+    """State of an actor's engine.
 
     Attributes:
         url: where it is.
@@ -65,7 +65,7 @@ class EngineActor:
         self._engine = LocalEngine(plan._replace(host=host, token_file=str(file)), number, log)
 
     def state(self) -> EngineState:
-        """How it is."""
+        """Return the state of the engine."""
         import ray
 
         engine, pids = self._engine, (os.getpid(), self._engine.pid)
@@ -125,7 +125,7 @@ class RayEngines(RayActors[EngineState]):
 
     @property
     def options(self) -> dict[str, object]:
-        """How the engine ``remote`` finds them."""
+        """Options with which the engine ``remote`` finds them."""
         files = {"urls_file": str(self.urls_file), "token_file": str(self.token_file)}
         return {**files, "publish_host": self.cluster.host}
 

@@ -37,7 +37,7 @@ class Roster:
         self._told: set[str] = set()
 
     def first(self) -> list[str]:
-        """What the file lists at the start; nothing where it cannot be read yet.
+        """Read the addresses that the file lists at the start; none where it cannot be read yet.
 
         Raises:
             TurnwiseError: a line is no address.
@@ -45,7 +45,8 @@ class Roster:
         return self._note([self._parse(line) for line in self._lines() or ()]).joined
 
     def look(self) -> RosterChange:
-        """What has changed since the last look. A file that cannot be read changes nothing, nor does a line that is no address."""
+        """Read the changes since the last look. A file that cannot be read changes nothing, nor does a line that is no
+        address."""
         lines = self._lines()
         if lines is None:
             return RosterChange([], [])

@@ -1,4 +1,4 @@
-"""Which engine answers what: the one that has computed the most of a prompt before, unless it has too much to do.
+"""Choice of the engine that answers: the one that has computed the most of a prompt before, unless it has too much to do.
 
 An engine that fails is taken out, with the cause, and is looked at again after a while: longer after each failure.
 """
@@ -17,11 +17,11 @@ BLOCK = 32
 REMEMBERED = 1 << 16
 """Blocks whose engine is remembered; the longest unused are forgotten."""
 SLACK = 4
-"""How many requests more than the least loaded an engine may have and still be preferred for what it has cached; half
-of the least loaded's are added."""
+"""Requests that an engine may have beyond the least loaded and still be preferred for what it has cached; half of the
+least loaded's are added."""
 FIRST_ABSENCE_S, LONGEST_ABSENCE_S = 0.5, 120.0
 START_S = 2.0
-"""How often it is looked whether an engine that does not serve yet has been started, or given weights."""
+"""Seconds between looks at an engine that does not serve yet: has it been started, or given weights?"""
 
 OTHERS = "other weights"
 """The cause where an engine has weights of another run, and gets ours when there are any."""
@@ -43,7 +43,7 @@ class Absence(NamedTuple):
 
 
 class EngineHealth(NamedTuple):
-    """How an engine is, for records and displays.
+    """Health of an engine, for records and displays.
 
     Attributes:
         name: ``host:port``.
@@ -71,7 +71,7 @@ class EngineHealth(NamedTuple):
 
 
 class Prefixes:
-    """Which engine has computed the beginning of a prompt.
+    """Memory of the engines that have computed the beginning of a prompt.
 
     Prompts are cut into blocks, and each block is known by itself and all before it. So the turns of an episode and the
     episodes of a group, which begin alike, find the engine that has their beginning in its cache.
@@ -201,7 +201,7 @@ class Router:
         return [*self.serving.values(), *absent, *self.leaving.values()]
 
     def health(self) -> list[EngineHealth]:
-        """How each engine is."""
+        """Return the health of each engine."""
         rows: list[EngineHealth] = []
         for name, failures in self.failures.items():
             absence = self.absent.get(name)

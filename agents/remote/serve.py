@@ -14,7 +14,7 @@ from turnwise.agents.remote.server import EngineServer
 from turnwise.errors import EngineError
 
 END_S = 2.0
-"""What connections may take to close when the server ends."""
+"""Seconds that connections may take to close when the server ends."""
 
 
 def listen(host: str, port: int, token: str) -> socket.socket:

@@ -44,19 +44,20 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LINGER_S = 5.0
-"""How long a request that nobody listens to goes on, for who lost the connection and asks again."""
+"""Seconds that a request that nobody listens to goes on, for who lost the connection and asks again."""
 KEPT = 1024
 """Finished answers that can be heard again."""
 WIDER, PACK_AT_LEAST = 4, 1 << 26
-"""How large a pack of weights may be: so many times what the engine computes with, which may be of a narrower type, and this."""
+"""Size of the largest pack of weights: so many times what the engine computes with, which may be of a narrower type, and
+this."""
 SMALLEST_BODY, BYTES_A_TOKEN = 1 << 20, 24
-"""How long a body may be: so much, and for each token of the context so much more."""
+"""Length of the longest body: so much, and for each token of the context so much more."""
 _logger = logging.getLogger(__name__)
 Body = TypeVar("Body", bound=pydantic.BaseModel)
 
 
 class ServedEngine(Protocol):
-    """What a server needs of an engine in its process."""
+    """The part of an engine that a server in its process needs."""
 
     version: int
     context_length: int
@@ -127,7 +128,7 @@ class _Answer:
         await self._changed.wait()
 
     def piece(self, told: int) -> AnswerPiece:
-        """What comes after the first ``told`` tokens."""
+        """Return the piece that comes after the first ``told`` tokens."""
         logprobs = [
             TokenLogprob(token_id=token, logprob=logp)
             for token, logp in zip(self.ids[told:], self.logprobs[told:], strict=True)

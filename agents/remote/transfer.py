@@ -160,17 +160,17 @@ class _Stamp:
         self._places = _places(weights)
 
     def holds(self, weights: AdaptedWeights) -> bool:
-        """Whether these are the same tensors of the same model, unchanged."""
+        """Say whether these are the same tensors of the same model, unchanged."""
         return self._owner() is weights.owner and _places(weights) == self._places
 
 
 def _places(weights: AdaptedWeights) -> dict[str, tuple[object, ...]]:
-    """Where each tensor of the base is, and how often it was written to."""
+    """Return the place of each tensor of the base, and the number of times that it was written to."""
     return {name: (t.data_ptr(), t.shape, t.dtype, t._version) for name, t in weights.base.items()}
 
 
 class Offer(NamedTuple):
-    """What engines are to have: whole weights, or adapters and the base that they are added to."""
+    """Weights that engines are to have: whole, or adapters and the base that they are added to."""
 
     pack: Pack
     base: Pack | None = None
@@ -275,7 +275,7 @@ class Publisher:
         self._keep(self._offered)
 
     def delivery(self, offer: Offer, server: RemoteServer) -> PackDelivery:
-        """What brings an offer to an engine: by file to one that sees this process's shared memory, else by TCP.
+        """Return the delivery of an offer to an engine: by file to one that sees this process's shared memory, else by TCP.
 
         Raises:
             EngineError: this process cannot listen where the engine is to fetch it.
@@ -285,11 +285,11 @@ class Publisher:
         return PackDelivery(self.by_file(offer) if here else self.by_tcp(offer))
 
     def by_file(self, offer: Offer) -> UpdateInfo:
-        """Where an engine on this machine finds what is offered."""
+        """Return the place at which an engine on this machine finds what is offered."""
         return _info(offer, lambda pack: PackInfo(path=str(pack.path), checksum=pack.checksum))
 
     def by_tcp(self, offer: Offer) -> UpdateInfo:
-        """Where an engine on another machine finds what is offered; the keys are what lets it in.
+        """Return the place at which an engine on another machine finds what is offered; the keys are what lets it in.
 
         Raises:
             EngineError: this process cannot listen there.

@@ -1,4 +1,4 @@
-"""How much memory vLLM takes, in this process or in a server of its own."""
+"""Memory that vLLM takes, in this process or in a server of its own."""
 
 from __future__ import annotations
 

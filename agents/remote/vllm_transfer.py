@@ -72,7 +72,7 @@ def _mixed(place: Tensor) -> Tensor:
 
 
 def tensor_row(name: str, tensor: Tensor) -> tuple[str, str, list[int], str]:
-    """What the checksum says of one tensor."""
+    """Return one tensor's part of the checksum."""
     return name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape), device_digest(tensor)
 
 
@@ -85,7 +85,7 @@ def digest_of(rows: Iterable[tuple[str, str, list[int], str]]) -> str:
 
 
 class _ParameterFacts(NamedTuple):
-    """What vLLM asks of a tensor before it is sent."""
+    """Facts that vLLM asks of a tensor before it is sent."""
 
     name: str
     dtype: torch.dtype
@@ -138,7 +138,7 @@ class _Calls:
 
 
 class _Link:
-    """What joins the trainer with one engine, as long as that lives."""
+    """The link between the trainer and one engine, as long as that lives."""
 
     def __init__(self, way: str, server: RemoteServer) -> None:
         assert server.facts is not None
@@ -221,7 +221,7 @@ class _GpuPublisher:
         """Nobody took the newest offer: whoever holds the one before it has it still."""
 
     def delivery(self, offer: StagedWeights, server: RemoteServer) -> _GpuDelivery:
-        """What brings an offer to an engine.
+        """Return the delivery that brings an offer to an engine.
 
         Raises:
             EngineError: its GPUs cannot be reached this way.
@@ -401,7 +401,7 @@ _DTYPE = 5
 
 
 def as_json(update_info: Mapping[str, Any]) -> dict[str, Any]:
-    """What vLLM's trainer side says of an update, without pickles: its own HTTP client would send one, which an engine runs."""
+    """Write an update of vLLM's trainer side without pickles: its own HTTP client would send one, which an engine runs."""
     handles = update_info.get("ipc_handles")
     if handles is None:
         return dict(update_info)

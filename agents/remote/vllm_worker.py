@@ -1,5 +1,5 @@
-"""What runs inside vLLM's workers: weights arrive by vLLM's own interface for transfers of weights, in packs of ours or, on
-CUDA, by one of vLLM's own transfers, which stands behind ours (:mod:`turnwise.agents.remote.vllm_transfer`).
+"""Code that runs inside vLLM's workers: weights arrive by vLLM's own interface for transfers of weights, in packs of ours
+or, on CUDA, by one of vLLM's own transfers, which stands behind ours (:mod:`turnwise.agents.remote.vllm_transfer`).
 
 vLLM imports this module in each worker and asks it for ``WorkerExtension``, which also makes our way of transfer known
 there. Nothing else of Turnwise imports it, and importing it needs no vLLM.
@@ -43,7 +43,8 @@ def gpu_of(device: Any) -> str:
 
 @dataclass
 class TransferInit:
-    """How weights will come: by the transfer of vLLM's that is called ``way``, with what that asks for beforehand."""
+    """The way in which weights will come: by the transfer of vLLM's that is called ``way``, with what that asks for
+    beforehand."""
 
     way: str
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -122,7 +123,7 @@ class GpuTransfer:
         return digest_of(noted.given)
 
     def forget(self) -> None:
-        """What came of an update that was not finished is no part of the next."""
+        """Drop what came of an update that was not finished; it is no part of the next."""
         self._noted = None
 
 
@@ -214,7 +215,7 @@ def _register() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """What vLLM asks for by name."""
+    """Make what vLLM asks for by name."""
     if name == "WorkerExtension":
         _register()
         return _WorkerExtension

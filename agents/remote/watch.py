@@ -48,7 +48,7 @@ class Watch:
         self._router, self._own = self.serving.router, OwnWeights()
 
     def server(self, url: str) -> RemoteServer:
-        """What is known of the engine at this address: nothing yet."""
+        """Return a fresh record of the engine at this address; nothing is known of it yet."""
         address = Address(parse_url(url), self._options.token)
         return RemoteServer(address, max(FACTS_S, self._options.silence_s))
 
@@ -94,7 +94,7 @@ class Watch:
         return "; ".join(said) + "." if said else "Give engine.options.urls the address of one."
 
     def hope(self, until: float) -> bool:
-        """Whether an engine may serve yet, while none does."""
+        """Say whether an engine may serve yet, while none does."""
         theirs = self._router.failed(OTHERS if self.publishing.published is None else TAKEN)
         return time.monotonic() <= until and not (theirs and len(theirs) == len(self._router.absent))
 
@@ -146,7 +146,7 @@ class Watch:
             await asyncio.gather(*(self._guarded(self._compare, server) for server in unsure))
 
     def _may_come(self) -> bool:
-        """Whether a start waits: nobody serves, and who is not there may be loading its model yet."""
+        """Say whether a start waits: nobody serves, and who is not there may be loading its model yet."""
         return not (self._router.serving or self._router.of_others() or self._router.failed(WRONG_TOKEN))
 
     async def _look_at_due(self) -> None:

@@ -254,7 +254,8 @@ def _find_controls(added: Iterable[dict[str, Any]], source: str) -> tuple[Contro
 
 
 def _stand_apart(added: Iterable[dict[str, Any]], controls: Container[str]) -> bool:
-    """Whether text beside a control token has the same tokens as alone: none takes white space along, or is normalised."""
+    """Return whether text beside a control token has the same tokens as alone: none takes white space along, or is
+    normalised."""
     odd = ("lstrip", "rstrip", "single_word", "normalized")
     return not any(token.get(flag) for token in added if token["content"] in controls for flag in odd)
 

@@ -37,7 +37,7 @@ class TextWindow(NamedTuple):
 
 
 class TurnKind(NamedTuple):
-    """What templates look at when they decide about old messages: who spoke, and whether the reply calls or thinks."""
+    """Features by which templates decide about old messages: who spoke, and whether the reply calls or thinks."""
 
     roles: tuple[str, ...]
     calls: bool

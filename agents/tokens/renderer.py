@@ -130,7 +130,8 @@ class Renderer:
         return other
 
     def conversation(self, known: object) -> GrowingChat | None:
-        """What is kept of a conversation between its turns: ``known`` where that is it; None where nothing need be."""
+        """Return the state of a conversation that is kept between its turns: ``known`` where that is it; None where
+        nothing need be."""
         if self.append_only:
             return None
         if isinstance(known, GrowingChat) and known.template is self.template:
@@ -247,7 +248,7 @@ class Renderer:
         return self._after(reply, kept.ending(self._stand_in(reply), place))
 
     def _after(self, reply: Message, text: str) -> str:
-        """What stands after a reply in a text in which it has a stand-in."""
+        """Return the text after a reply, in a text in which the reply has a stand-in."""
         text = text.rpartition(SENTINEL)[2]
         if self.template.writes_call(reply):
             for end in self._ends_of(reply):
@@ -256,7 +257,7 @@ class Renderer:
         return text
 
     def _holds(self, text: str, content: str) -> bool:
-        """Whether a reply's words still stand in a text, white space aside."""
+        """Say whether a reply's words still stand in a text, white space aside."""
         words = plain(self.encoder.guard(content))
         text = plain(text)
         return words.strip() in text or "".join(words.split()) in "".join(text.split())
@@ -292,7 +293,7 @@ class Renderer:
         return (*of_calls, *([self._end] if self._end else []))
 
     def _leaves_alone(self, talk: Sequence[Message]) -> bool:
-        """Whether each reply of this conversation is continued as if nothing stood before it."""
+        """Say whether each reply of this conversation is continued as if nothing stood before it."""
         for place, reply in enumerate(talk[:-1]):
             if reply.role == "assistant":
                 new = talk[place + 1 : place + 2]

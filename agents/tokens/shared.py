@@ -1,4 +1,4 @@
-"""What texts share: a memory of what was made of them, bounded by their length, and where two of them part."""
+"""Sharing between texts: a memory of what was made of them, bounded by their length, and where two of them part."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TextCache(Generic[Key, Made]):
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Made | None:
-        """What was made of a text; None where that is not known any more."""
+        """Return what was made of a text; None where that is not known any more."""
         found = self._kept.get(key)
         return None if found is None else found[0]
 
@@ -44,7 +44,7 @@ class TextCache(Generic[Key, Made]):
 
 
 def shared_length(one: str, other: str) -> int:
-    """How many characters two texts begin alike with.
+    """Count the characters that two texts begin alike with.
 
     >>> shared_length("abcd", "abX"), shared_length("", "a"), shared_length("ab", "ab")
     (2, 0, 2)
@@ -60,7 +60,7 @@ def shared_length(one: str, other: str) -> int:
 
 
 def shared_ending(one: str, other: str) -> int:
-    """How many characters two texts end alike with.
+    """Count the characters that two texts end alike with.
 
     >>> shared_ending("abcd", "Xcd"), shared_ending("", "a"), shared_ending("ab", "ab")
     (2, 0, 2)

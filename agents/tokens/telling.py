@@ -1,4 +1,4 @@
-"""What the policy is told beside what the environment says: a text below the first message of a conversation."""
+"""Instructions to the policy beside what the environment says: a text below the first message of a conversation."""
 
 from __future__ import annotations
 

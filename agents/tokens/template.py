@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 ToolsFormat: TypeAlias = str
-"""How tools are described and called: one of :data:`WAYS`, or the name of a dialect.
+"""Form in which tools are described and called: one of :data:`WAYS`, or the name of a dialect.
 
 ``template``: by the chat template, in the dialect that it writes (found out by trial). The name of a dialect
 (:mod:`turnwise.tools.dialects`): in the system message and in that dialect; ``text`` is ``hermes``. ``auto``:
@@ -40,7 +40,7 @@ SENTINEL = "\U0010fffc"
 """A character that no guarded text contains."""
 
 RENDER_S = 10.0
-"""How long a template may take for one conversation; those that are known take milliseconds."""
+"""Seconds that a template may take for one conversation; those that are known take milliseconds."""
 _MOST_CHARACTERS = 1 << 25
 
 MOST_TOLD = 512
@@ -65,7 +65,7 @@ class _RefusedError(TurnwiseError):
 
 
 class Abilities(NamedTuple):
-    """What a chat template accepts, as found out by trial."""
+    """Abilities of a chat template, as found out by trial."""
 
     system: bool  # a system message
     repeats: bool  # two user messages in a row
@@ -78,7 +78,7 @@ class Abilities(NamedTuple):
 
 
 class ToldTools(NamedTuple):
-    """How a template is told of tools: by their schemas, or in words of the first message."""
+    """Tools as a template is told of them: by their schemas, or in words of the first message."""
 
     specs: list[Any] | None
     words: str
@@ -155,7 +155,8 @@ class ChatTemplate:
         return self._apply(chat, told.specs, generate)
 
     def _told_of(self, tools: Sequence[Tool]) -> ToldTools:
-        """How the template is told of tools; made once for the tools of an episode, or of all of an environment's."""
+        """Return the form in which the template is told of tools; made once for the tools of an episode, or of all of an
+        environment's."""
         if not tools or self.tools_format == "none":
             return ToldTools(None, "")
         known = self._told.get(id(tools))
@@ -181,7 +182,7 @@ class ChatTemplate:
         return "\n".join(parts)
 
     def writes_call(self, message: Message) -> bool:
-        """Whether this message holds calls that the template writes."""
+        """Say whether this message holds calls that the template writes."""
         return bool(message.tool_calls) and self.tools_format == "template"
 
     def call_entry(self, call: ToolCall) -> Entry:

@@ -24,7 +24,7 @@ _ALWAYS_GIVEN = frozenset(
         *(f"{name}_token" for name in ("bos", "eos", "pad", "unk", "sep", "cls", "mask")),
     )
 )
-"""What a template reads that is no choice of whoever uses it."""
+"""Names that a template reads and that are no choice of whoever uses it."""
 
 
 def check_options(options: Mapping[str, Any], source: str, name: str) -> None:

@@ -22,7 +22,7 @@ class TokenWork:
     encoded: int = 0
 
     def __sub__(self, other: TokenWork) -> TokenWork:
-        """What was done between two moments.
+        """Return the work that was done between two moments.
 
         >>> TokenWork(3, 9) - TokenWork(1, 2)
         TokenWork(renderings=2, rendered=7, guarded=0, encoded=0)

@@ -1,4 +1,4 @@
-"""Whether two machines run the same code: a worker of another version would play other episodes."""
+"""Comparison of the code of two machines: a worker of another version would play other episodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _ROOMS = ("tasks", "tools", "envs", "agents")
 
 @functools.cache
 def code(rooms: tuple[str, ...] = _ROOMS) -> dict[str, str]:
-    """What this process runs: Python's version, Turnwise's, and a digest of all that plays episodes, or of other folders."""
+    """Name the code of this process: Python's version, Turnwise's, and a digest of all that plays episodes, or of other
+    folders."""
     root, text = Path(turnwise.__file__).parent, hashlib.blake2b(digest_size=8)
     for path in sorted(path for room in rooms for path in (root / room).rglob("*.py")):
         text.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())

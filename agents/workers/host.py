@@ -26,7 +26,7 @@ from turnwise.tools.sandbox.reap import reap
 
 BEAT_S = 1.0
 END_S = 15.0
-"""What a process may take to close its environments when its run is gone; it is killed then."""
+"""Seconds that a process may take to close its environments when its run is gone; it is killed then."""
 MOST_UNPROVEN = 32
 """Callers at a time that have not shown the token yet."""
 MOST_TIMES = 4
@@ -95,7 +95,7 @@ class WorkerHost:
 
     @property
     def running(self) -> int:
-        """How many processes run now."""
+        """The number of processes that run now."""
         return len(self._hosted)
 
     def _answer(self, end: socket.socket, caller: str) -> None:

@@ -32,7 +32,7 @@ CLOSE_S = 20.0
 LOST_LOOKS = 10
 """Looks in a row, a second each, without any sign of life, after which a host is taken to be gone."""
 FIRST_REST_S, LONGEST_REST_S = 0.5, 10.0
-"""How long after a failure a host is asked again: twice as long each time."""
+"""Seconds after a failure before a host is asked again: twice as long each time."""
 _AGREEMENT = -1
 """The slot of a process in which environments are compared, and none is made."""
 _logger = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ class HostedWorkers:
 
     @property
     def hopeless(self) -> bool:
-        """Whether every host refuses, so that waiting is in vain."""
+        """True if every host refuses, so that waiting is in vain."""
         lines = list(self._lines.values())
         return bool(lines) and all(line.refused for line in lines)
 
@@ -272,7 +272,7 @@ class HostLine:
 
     @property
     def over(self) -> bool:
-        """Whether it has left, and its last process has ended."""
+        """True if it has left, and its last process has ended."""
         return self._leaving and not self._thread.is_alive() and not self.workers()
 
     def open(self, *, alone: bool, on_end: Callable[[Worker], None]) -> Worker:

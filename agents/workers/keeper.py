@@ -14,7 +14,7 @@ import time
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of prctl (linux/prctl.h)
 PATIENCE_S = 2.0
-"""What orphans that end by themselves, because their pipe is closed, may take for it."""
+"""Seconds that orphans that end by themselves, because their pipe is closed, may take for it."""
 
 
 def keep(descriptor: int) -> None:

@@ -19,12 +19,12 @@ from turnwise.agents.workers.wire import Connection, Hello, pack
 from turnwise.tools.processes import module_path
 
 FLOOD_BYTES = 64 << 20
-"""What a process may print past Python's own streams within ten seconds."""
+"""Bytes that a process may print past Python's own streams within ten seconds."""
 _TAIL = 4096
 
 
 class Ending(NamedTuple):
-    """How a worker process ended.
+    """The end of a worker process.
 
     Attributes:
         code: its exit code, or minus its signal; None: it is not known.
@@ -62,7 +62,7 @@ class WorkerProcess(Protocol):
         ...
 
     def receive(self) -> Any:
-        """What it says next; None where it has ended or is gone."""
+        """Receive what it says next; None where it has ended or is gone."""
         ...
 
     def look(self) -> None:
@@ -74,7 +74,7 @@ class WorkerProcess(Protocol):
         ...
 
     def wait(self, seconds: float) -> Ending | None:
-        """How it ended; None where it has not in this time."""
+        """Wait for its end; None where it has not come in this time."""
         ...
 
     def close(self, seconds: float) -> None:
@@ -107,7 +107,7 @@ class LocalProcess:
         return self._connection.receive()
 
     def receive_packed(self) -> bytes | None:
-        """What it says next, not unpacked."""
+        """Receive what it says next, not unpacked."""
         return self._connection.receive_packed()
 
     def worker_pid(self) -> int:

@@ -14,7 +14,7 @@ from turnwise.agents.workers.hosted import WorkerHosts
 
 
 class HostState(NamedTuple):
-    """How an actor's host is (:class:`~turnwise.agents.remote.ray_actors.RayState`).
+    """State of an actor's host (:class:`~turnwise.agents.remote.ray_actors.RayState`).
 
     Attributes:
         url: where it is, ``HOST:PORT``.
@@ -47,7 +47,7 @@ class WorkerHostActor:
         self._serving.start()
 
     def state(self) -> HostState:
-        """How it is."""
+        """Return the state of the host."""
         host, port = self._door.getsockname()[:2]
         return HostState(f"{host}:{port}", os.getpid(), self._node)
 

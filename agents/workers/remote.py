@@ -47,7 +47,7 @@ class RemoteEnv(Elsewhere):
 
     @property
     def usable(self) -> bool:
-        """Whether it can serve another episode."""
+        """True if it can serve another episode."""
         return self.worker.usable and self.slot not in self.worker.stuck
 
     def serve(self, key: object) -> None:

@@ -1,4 +1,4 @@
-"""How two sides on a network prove to each other that they have the same token, before either reads what the other says.
+"""Proof of two sides on a network to each other that they have the same token, before either reads what the other says.
 
 The token itself is never sent. Each side sends a number that nobody has used before, and what only the token makes of both
 numbers; the keys that seal all further frames come of them too, so that nobody on the way can change a frame, add one or
@@ -17,7 +17,7 @@ from turnwise.errors import RunError
 
 GREETING = b"turnwise-workers-1\n"
 PROVE_S = 10.0
-"""What both sides together may take to prove themselves."""
+"""Seconds that both sides together may take to prove themselves."""
 _SIZE, _YES = 32, b"+"
 
 

@@ -1,4 +1,4 @@
-"""What a worker process and the run say to each other: pickled frames, each with its length before it.
+"""Messages between a worker process and the run: pickled frames, each with its length before it.
 
 Both sides run the same code for the same user; pickle is no wall between them, nor is one meant here
 (docs/threat-model.md). Between machines each frame is sealed besides (:mod:`turnwise.agents.workers.sealed`).

@@ -22,7 +22,7 @@ from turnwise.agents.workers.wire import Ask, Beat, Bye, Parting, WorkerAnswer, 
 SLACK_S = 0.5
 """Beyond its deadline, what an interrupted call may take to say where it stood."""
 START_S = 120.0
-"""What a process may take to give its first sign of life."""
+"""Seconds that a process may take to give its first sign of life."""
 SILENCE_S = 10.0
 """Without a sign of life for so long, a process with an overdue call is taken to be frozen."""
 MAX_STUCK = 8
@@ -79,7 +79,7 @@ class Worker:
 
     @property
     def usable(self) -> bool:
-        """Whether it may take one more environment."""
+        """True if it may take one more environment."""
         return not (self.ended or self.leaving) and len(self.stuck) < MAX_STUCK
 
     @property
@@ -220,7 +220,8 @@ class Worker:
         _logger.warning("worker %d%s %s%s%s", self.number, at, ending, held, said)
 
     def _fault(self, number: int, call: _Call, ending: Ending, *, others: int) -> Fault:
-        """Whose doing the end was: this call's for certain, another's for certain, or one of several."""
+        """Return the fault of a call that the end met: the end was this call's doing for certain, another's for certain,
+        or that of one of several."""
         if self._frozen is not None:
             if number == self._frozen:
                 message = f"{call.what} took more than {call.seconds:g} s and let nothing else run: its process was ended"

@@ -1,1 +1,1 @@
-"""What the torch engine decodes with: the running batch, the slots of its cache, the drawing of tokens."""
+"""Decoding of the torch engine: the running batch, the slots of its cache, the drawing of tokens."""

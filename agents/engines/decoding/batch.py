@@ -150,7 +150,7 @@ class GenerationBatch:
             idle.remove(slot)
 
     def _shared(self, prompt: np.ndarray) -> np.ndarray:
-        """How many leading tokens of ``prompt`` each slot holds of the present weights; at most all but the last."""
+        """Count the leading tokens of ``prompt`` that each slot holds of the present weights; at most all but the last."""
         size = len(prompt) - 1
         same_SC = self.token_SC[:, :size] == prompt[:size]
         first_S = np.where(same_SC.all(-1), size, same_SC.argmin(-1)) if size else self.length_S * 0

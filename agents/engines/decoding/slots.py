@@ -15,7 +15,7 @@ COLUMNS = 256  # to begin with; doubled when a sequence outgrows them
 
 
 class SlotWindow(NamedTuple):
-    """Which slots one forward pass works on, and where its new tokens go."""
+    """Slots on which one forward pass works, and the columns where its new tokens go."""
 
     slot_B: Tensor
     column_BQ: Tensor  # where each new token is kept; -1 for padding, which is kept nowhere

@@ -82,7 +82,7 @@ class Answer(NamedTuple):
 
 
 class AnswerForm(NamedTuple):
-    """What an answer is read by.
+    """Knowledge with which an answer is read.
 
     Attributes:
         origin: the server and the model, to which is given back what it wrote beside the message.
@@ -102,7 +102,8 @@ class AnswerForm(NamedTuple):
 
 
 def most_bytes(max_tokens: int) -> int:
-    """How long the words of an answer to a request for so many tokens may be: 64 KiB, and 64 bytes for each token.
+    """Return the longest that the words of an answer to a request for so many tokens may be: 64 KiB, and 64 bytes for each
+    token.
 
     >>> most_bytes(256)
     81920
@@ -198,7 +199,7 @@ def _no_message(answer: Json) -> Blame:
 
 
 def _finish(given: Json) -> tuple[Finish, str]:
-    """What a finish_reason means; some put a reason of their own behind a colon."""
+    """Read a finish_reason; some servers put a reason of their own behind a colon."""
     if not isinstance(given, str):
         return Finish.UNKNOWN, ""
     word = given[:_LONGEST_WORD]
@@ -206,7 +207,7 @@ def _finish(given: Json) -> tuple[Finish, str]:
 
 
 def _usage(given: Json, headers: Mapping[str, str]) -> Usage:
-    """What an answer took. Thoughts that a server counts beside the completion are added to it."""
+    """Read the tokens and the cost of an answer. Thoughts that a server counts beside the completion are added to it."""
     said: Mapping[str, Json] = given if isinstance(given, dict) else {}
     details = {
         name: said[name] for name in said if name.endswith("_details") and isinstance(said[name], dict)
@@ -333,7 +334,7 @@ def _mistake(content: str, why: str) -> Message:
 
 
 class _Parts(NamedTuple):
-    """What a message's content holds; ``verbatim``: something that only its server can read stands in it."""
+    """Parts of a message's content; ``verbatim``: something that only its server can read stands in it."""
 
     text: str
     thoughts: str = ""

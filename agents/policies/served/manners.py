@@ -1,4 +1,4 @@
-"""What a server takes, as learned from its refusals: parameters, the form of messages, how many tokens.
+"""Manners of a server, as learned from its refusals: parameters, the form of messages, how many tokens.
 
 A refusal that names a parameter is obeyed once and remembered; one that speaks of messages leads to the next form that servers are
 known to want. Nothing is learned unless the request that follows from it is answered.
@@ -46,7 +46,7 @@ _NO_SYSTEM = re.compile(
 
 
 class Manners(NamedTuple):
-    """What a server takes.
+    """Parameters, limits and forms of messages that a server takes.
 
     Attributes:
         left_out: parameters and keys of messages that it refuses.
@@ -109,7 +109,7 @@ def droppable(request: Mapping[str, Json]) -> list[str]:
 def after_refusal(
     manners: Manners, blame: Blame, request: Mapping[str, Any], unasked: frozenset[str]
 ) -> Iterator[Manners]:
-    """What could be tried after a refusal, the likeliest first.
+    """Yield the manners that could be tried after a refusal, the likeliest first.
 
     Args:
         manners: by which the request was made.

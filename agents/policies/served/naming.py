@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from turnwise.tasks.core import Json
 
 _ACCEPTED = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{1,63}")
-"""What every server that is known accepts."""
+"""Pattern of the names that every known server accepts."""
 _OTHERS = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST, _MARK = 64, 8
 

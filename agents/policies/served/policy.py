@@ -50,7 +50,7 @@ from turnwise.tools.dialects.registry import get_dialect
 Result = TypeVar("Result")
 _logger = logging.getLogger(__name__)
 _BY_CONTENT = frozenset({400, 413, 415, 422})
-"""How servers answer a picture that they cannot read, or find too large; and much else."""
+"""Statuses with which servers answer a picture that they cannot read, or find too large; and much else."""
 _MOST_LEARNED = 12  # refusals of one request that something is learned from
 _PATIENCE_S = 600.0  # that a rate limit is waited for where nobody set a deadline
 _MARGIN_S = 1.0  # before a deadline, so that it is this error that is told
@@ -59,7 +59,7 @@ AUTO_SEED = "auto"
 
 
 class Price(NamedTuple):
-    """What a provider takes for a million tokens, in its currency."""
+    """A provider's price of a million tokens, in its currency."""
 
     prompt: float
     completion: float
@@ -150,7 +150,7 @@ class OpenAIPolicy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was asked for and is not sent, or the other way round, each in a sentence."""
+        """Notes on what was asked for and is not sent, or the other way round, each in a sentence."""
         return tuple(self._notes)
 
     async def act(self, history: History, wishes: Mapping[str, Json] | None = None) -> Reply:
@@ -344,7 +344,7 @@ class OpenAIPolicy:
     # --- what went wrong -------------------------------------------------------------------------
 
     async def _minds_pictures(self, asked: _Requested, refusal: ServerRefusal) -> bool:
-        """Whether it is the pictures: the server answers the same conversation with others."""
+        """Say whether it is the pictures: the server answers the same conversation with others."""
         request = self._request(asked, self._manners)
         if refusal.status not in _BY_CONTENT or not has_pictures(request["messages"]):
             return False
@@ -359,7 +359,7 @@ class OpenAIPolicy:
         return True
 
     async def _failed(self, asked: _Requested, refusal: ServerRefusal) -> EngineError:
-        """What to raise for a refusal."""
+        """Return the error to raise for a refusal."""
         blame = refusal.blame
         status = f" ({refusal.status})" if refusal.status else ""
         said = f"{self.name}: {blame.cause}{status}: {blame.said or 'no more is said'}"

@@ -23,12 +23,12 @@ WHITE = (
 EMPTY = "(empty)"
 """Stands for a message without words: many servers refuse an empty one."""
 SILENCES: tuple[Json, ...] = (None, "", EMPTY)
-"""What stands for content beside calls, in the order in which servers are tried."""
+"""Stand-ins for content beside calls, in the order in which servers are tried."""
 NO_TOOLS = ToolNames(())
 
 
 class MessageForm(NamedTuple):
-    """How a server wants messages.
+    """The form in which a server wants messages.
 
     Attributes:
         origin: of what was written by this server, which is given back to it.
@@ -120,7 +120,7 @@ def _in_words(message: Message, dialect: Dialect, form: MessageForm) -> dict[str
 
 
 def _given_back(extra: Verbatim | None, form: MessageForm) -> dict[str, Json]:
-    """What the server itself wrote beside a message or a call."""
+    """Return what the server itself wrote beside a message or a call."""
     if extra is None or extra.origin != form.origin:
         return {}
     return {key: value for key, value in extra.keys.items() if key not in form.left_out}
@@ -194,7 +194,7 @@ def _as_parts(content: Json) -> Sequence[Json]:
 
 
 def has_pictures(messages: Iterable[Mapping[str, Json]]) -> bool:
-    """Whether a conversation as the protocol writes it has pictures."""
+    """Return whether a conversation as the protocol writes it has pictures."""
     return any(_is_picture(part) for message in messages for part in _listed(message.get("content")))
 
 
