@@ -1,4 +1,4 @@
-"""What of a recipe cannot be played ahead of learning (``scale.staleness``), and why."""
+"""Choices of a recipe that cannot be played ahead of learning (``scale.staleness``), and why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAYED_BY = ("rollout", "sampling", "engine", "guide", "judge")
 
 
 def misfits_of_playing_ahead(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProblem]:
-    """What cannot be played ahead of learning, and why."""
+    """Yield a problem for each choice that cannot be played ahead of learning."""
     if not recipe.scale.staleness:
         return
     rollout, remedy = recipe.rollout, "Set scale.staleness: 0, or"

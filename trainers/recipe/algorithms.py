@@ -458,7 +458,7 @@ def _acting(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def departures(recipe: Recipe) -> Iterator[str]:
-    """Where a recipe says otherwise than the algorithm that it names, a line each."""
+    """Yield a line for each key where a recipe departs from the algorithm that it names."""
     algorithm = ALGORITHMS[recipe.algorithm] if recipe.algorithm else None
     if algorithm is None:
         return

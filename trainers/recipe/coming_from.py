@@ -342,12 +342,12 @@ TRAINERS: Mapping[str, tuple[str, Mapping[str, Here | None]]] = {
 
 
 def counterpart(argument: str, given: Here | None) -> Here:
-    """What an argument is called here: what is said of it alone, or what its name means anywhere."""
+    """Return what an argument is called here: what is said of it alone, or what its name means anywhere."""
     return given or SYNONYMS[argument.rpartition(".")[2]]
 
 
 def foreign_argument(name: str) -> Here | None:
-    """What an argument of another trainer is called here; of dotted names the last part, if it has more than one word."""
+    """Return what an argument of another trainer is called here; of dotted names the last part, if it has more than one word."""
     if name in SYNONYMS:
         return SYNONYMS[name]
     for _, arguments in TRAINERS.values():

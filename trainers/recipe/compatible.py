@@ -66,7 +66,7 @@ def _misfitting_hosts(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 
 def _misfitting_agent(recipe: Recipe) -> Iterator[RecipeProblem]:
-    """What needs to act in the middle of an episode, which a program plays as a whole."""
+    """Yield a problem for each part that acts in the middle of an episode, which a program plays as a whole."""
     if recipe.agent is None:
         return
     if recipe.rollout.strategy.name != "chain":

@@ -60,7 +60,7 @@ def _changed_in_list(parts: list[Any], keys: list[str], value: Any, path: list[s
 
 
 def _default(path: list[str]) -> Any:
-    """What a key that the file leaves out stands for, if parts do."""
+    """Return the default of a key that the file leaves out, if that is parts."""
     default: Any = Recipe.model_fields[path[0]].default if path[0] in Recipe.model_fields else None
     for key in path[1:]:
         default = getattr(default, key, None)

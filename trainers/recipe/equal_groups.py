@@ -30,7 +30,7 @@ def losing_equal_groups(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 
 def drops_equal_groups(part: Part) -> bool:
-    """Whether a filter drops groups in which all failed or all succeeded, though the credit rule gives them something.
+    """Say whether a filter drops groups in which all failed or all succeeded, though the credit rule gives them something.
 
     >>> [drops_equal_groups(Part(name=name)) for name in ("informative", "ranked", "any")]
     [False, False, False]
@@ -41,7 +41,7 @@ def drops_equal_groups(part: Part) -> bool:
 
 
 def learns_from_equal_groups(part: Part) -> bool:
-    """Whether a credit rule gives something to a group in which all failed, or to one in which all succeeded.
+    """Say whether a credit rule gives something to a group in which all failed, or to one in which all succeeded.
 
     >>> [learns_from_equal_groups(Part(name=name)) for name in ("ngrpo", "psr_nsr", "gae", "rloo", "lite_ppo")]
     [True, True, True, False, False]

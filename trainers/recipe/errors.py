@@ -1,4 +1,4 @@
-"""What is wrong with a recipe's keys and values, in the recipe's own words."""
+"""Mistakes in a recipe's keys and values, in the recipe's own words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OF_NUMBERS = {*_BOUNDS, "float_type", "float_parsing", "finite_number", "int_ty
 
 
 def where(key: str, places: Places) -> str:
-    """Where a key, or what it belongs to, was given: `` (line 7)``; empty where that is not known."""
+    """Say where a key, or what it belongs to, was given: `` (line 7)``; empty where that is not known."""
     while key and key not in places:
         key = key.rpartition(".")[0]
     return f" ({places[key]})" if key else ""
@@ -139,7 +139,7 @@ class _Leaf:
 
 
 def _field(path: Sequence[int | str]) -> type[Section] | _Leaf | None:
-    """What stands at a place of a recipe; None inside of parts and options, and where there is nothing."""
+    """Return the section or value that stands at a place of a recipe; None inside of parts and options, and where there is nothing."""
     section: type[Section] | _Leaf | None = Recipe
     for key in path:
         if not (isinstance(section, type) and key in section.model_fields):
@@ -169,7 +169,7 @@ def _as_list(loc: Sequence[int | str], detail: Mapping[str, Any]) -> str:
 
 
 def _example(loc: Sequence[int | str]) -> str:
-    """How a key may be written."""
+    """Show how a key may be written."""
     key = str(loc[-1]) if loc else ""
     if len(loc) == 1 and key in _EXAMPLES:
         return _EXAMPLES[key]

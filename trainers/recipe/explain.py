@@ -19,7 +19,7 @@ WIDTH = 110
 
 
 def explain(recipe: RecipeLike, /, **overrides: Any) -> str:
-    """What a recipe optimises: its objective as a formula, and each part in words.
+    """Say what a recipe optimises: its objective as a formula, and each part in words.
 
     Args:
         recipe: the name of one that comes with Turnwise, the path of a YAML file, a mapping, or a :class:`Recipe`.
@@ -54,7 +54,7 @@ def explain_recipe(recipe: Recipe) -> str:
 
 
 def _algorithm(recipe: Recipe) -> list[str]:
-    """What the algorithm that the recipe names stands for, and where the recipe says otherwise."""
+    """Say what the algorithm that the recipe names stands for, and where the recipe says otherwise."""
     if recipe.algorithm is None:
         return []
     algorithm = get_algorithm(recipe.algorithm)
@@ -93,7 +93,7 @@ def _terms(terms: Sequence[tuple[float, str]]) -> str:
 
 
 def _told(recipe: Recipe, attribute: str) -> list[tuple[str, Any]]:
-    """What the recipe's signals say of those of their names that are needed, under an attribute of their class."""
+    """Return what the recipe's signals say of those of their names that are needed, under an attribute of their class."""
     return [
         (name, said)
         for chosen in recipe.sources
@@ -171,7 +171,7 @@ def _part(seam: str, part: Part, told: set[str]) -> list[str]:
 
 
 def _bias(seam: str, part: Part) -> str:
-    """What a part declares of its bias, which it does with its defaults."""
+    """Say what a part declares of its bias, which it does with its defaults."""
     declared, said = part.component(seam).bias, "As an estimate of the policy gradient"
     others = {name: value for name, value in departing(part, seam).items() if name not in declared}
     if not others or not declared.startswith("unbiased"):
@@ -187,7 +187,7 @@ def _called(seam: str, part: Part) -> str:
 
 
 def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
-    """What is done in a phase; its evaluations on test are the whole run's and said of the ``last`` one."""
+    """Describe what is done in a phase; its evaluations on test are the whole run's and said of the ``last`` one."""
     recipe = phase.recipe
     rollout, optimizer, warm = recipe.rollout, recipe.optimizer, recipe.warm_start
     made = recipe.model.scratch
@@ -241,7 +241,7 @@ def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
 
 
 def _sampling(recipe: Recipe) -> list[str]:
-    """What refill adds to an update, and who waits for tasks to return though none does."""
+    """Describe what refill adds to an update, and name a signal that waits for tasks to return though none does."""
     lines: list[str] = []
     if refill := recipe.rollout.refill:
         lines.append(

@@ -1,5 +1,5 @@
-"""What of a guide or a source would not hold: losses, weights and corrections that reach none of its tokens, logs that it may
-not learn from, and a recipe whose own choices nothing of it meets."""
+"""Misfits of guides and sources: losses, weights and corrections that reach none of their tokens, logs that they may not learn
+from, and a recipe whose own choices nothing of them meets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from turnwise.trainers.source.core import Joining, LogReading
 from turnwise.trainers.source.held_out import held_out_remedy, split_of_evaluation
 
 IMITATED = (LossPart(name="nll"),)
-"""How what a source shows is learned if nothing is said."""
+"""Losses by which what a source shows is learned if nothing is said."""
 
 
 def misfits_of_the_foreign(recipe: Recipe) -> Iterator[RecipeProblem]:
-    """What of guides and sources would not hold."""
+    """Yield a problem for each choice of guides and sources that would not hold."""
     for stream in streams(recipe):
         yield from _finer_than_the_loss(stream)
         yield from _corrected_twice(stream)
@@ -41,7 +41,7 @@ def misfits_of_the_foreign(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 
 def joins(part: SourcePart) -> bool:
-    """Whether a source says that its episodes join what is played.
+    """Say whether a source's options have it that its episodes join what is played.
 
     >>> joins(SourcePart(name="stored")), joins(SourcePart.model_validate({"name": "stored", "join": True}))
     (False, True)
@@ -50,7 +50,7 @@ def joins(part: SourcePart) -> bool:
 
 
 def may_join(part: SourcePart) -> bool:
-    """Whether they may; somebody else's source that has no such option cannot be asked."""
+    """Say whether a source's episodes may join; somebody else's source that has no such option cannot be asked."""
     entry = part.component("source")
     return joins(part) or ("join" not in entry.options and entry.package != OURS)
 

@@ -1,4 +1,4 @@
-"""What a loss weighs as one (a token, a turn, a trajectory), and whether advantages move it: measured on a small batch.
+"""Units that a loss weighs as one (a token, a turn, a trajectory), and whether advantages move it: measured on a small batch.
 
 A surrogate with one ratio for a whole trajectory means that all its tokens count alike. A correction that weighs them one
 by one undoes that, so a recipe may not lay a finer correction over a coarser loss.
@@ -79,7 +79,7 @@ def level_of_correction(correction: Callable[[TokenBatch], Tensor]) -> Level | N
 
 
 def corrects_itself(make: Callable[[], Callable[..., Any]], *, whole: bool) -> bool:
-    """Whether a loss holds the ratio to who sampled in it, so that a correction would weigh it a second time.
+    """Say whether a loss holds the ratio to who sampled in it, so that a correction would weigh it a second time.
 
     >>> from turnwise.trainers.recipe.part import LossPart
     >>> [corrects_itself(LossPart(name=name).make, whole=False) for name in ("told_clip", "clip")]
@@ -93,7 +93,7 @@ def corrects_itself(make: Callable[[], Callable[..., Any]], *, whole: bool) -> b
 
 
 def ignores_advantages(make: Callable[[], Callable[..., Any]], *, whole: bool) -> bool:
-    """Whether a loss pulls in the same way whatever the advantages are, so that no correction can reach it."""
+    """Say whether a loss pulls in the same way whatever the advantages are, so that no correction can reach it."""
     try:
         one_RT, other_RT = (_slope(make(), _batch(whole=whole, advantage=x)) for x in (1.0, 0.3))
     except (RecipeError, RuntimeError, KeyError):

@@ -45,7 +45,7 @@ KINDS = {"signals": "signal", "sinks": "sink"}
 
 
 class _Place(NamedTuple):
-    """Where a section or a part stands: its dotted key, and the suites of the recipe."""
+    """Place of a section or a part: its dotted key, and the suites of the recipe."""
 
     key: str
     where: Where

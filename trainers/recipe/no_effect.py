@@ -267,7 +267,7 @@ def _equal(a: tuple[Tensor, ...], b: tuple[Tensor, ...] | None) -> bool:
 
 
 def drops_everything(part: Part) -> bool:
-    """Whether a filter keeps no trajectory, whatever the credit rule gives.
+    """Say whether a filter keeps no trajectory, whatever the credit rule gives.
 
     >>> drops_everything(Part(name="informative")), drops_everything(Part(name="any"))
     (False, False)
@@ -280,7 +280,7 @@ def drops_everything(part: Part) -> bool:
 
 
 def weighs(part: Part) -> bool:
-    """Whether a filter gives trajectories of unlike returns weights other than 0 and 1.
+    """Say whether a filter gives trajectories of unlike returns weights other than 0 and 1.
 
     >>> weighs(Part.model_validate({"name": "ranked", "keep": "power"})), weighs(Part(name="ranked"))
     (True, False)
@@ -290,7 +290,7 @@ def weighs(part: Part) -> bool:
 
 
 def drops_what_teaches_nothing(part: Part) -> bool:
-    """Whether a filter drops groups that the credit rule gives nothing, and nothing else.
+    """Say whether a filter drops groups that the credit rule gives nothing, and nothing else.
 
     >>> drops_what_teaches_nothing(Part(name="informative")), drops_what_teaches_nothing(Part(name="any"))
     (True, False)
@@ -302,7 +302,7 @@ def drops_what_teaches_nothing(part: Part) -> bool:
 
 
 def gives_nothing_alone(part: Part) -> bool:
-    """Whether a credit rule gives a trajectory without siblings an advantage of 0, whatever it earned.
+    """Say whether a credit rule gives a trajectory without siblings an advantage of 0, whatever it earned.
 
     >>> gives_nothing_alone(Part(name="rloo")), gives_nothing_alone(Part(name="gae"))
     (True, False)
@@ -323,13 +323,13 @@ SOLVED_OR_NOT = (
     (0.1, 0.2, 0.3, 0.4),
     (0.2, -0.2),
 )
-"""What turns of episodes earn that succeed and fail by turns: three to a group, returns of 1 and 0."""
+"""Rewards of the turns of episodes that succeed and fail by turns: three to a group, returns of 1 and 0."""
 BLIND = 1e-3
 """Advantages this much smaller than the difference of returns are none."""
 
 
 def _may_pay_others(recipe: Recipe) -> bool:
-    """Whether an environment pays, or with options may pay, more than the outcome; the preflight sees what it does."""
+    """Say whether an environment pays, or with options may pay, more than the outcome; the preflight sees what it does."""
     declared = [getattr(env_class(get_suite(name).env), "reward_components", None) for name in recipe.suites]
     known = [one for one in declared if isinstance(one, Mapping)]
     kinds = {kind for one in known for kind in one.values()}
@@ -337,7 +337,7 @@ def _may_pay_others(recipe: Recipe) -> bool:
 
 
 def pays_the_outcome_alone(part: Part, *, others: bool) -> bool:
-    """Whether a reward leaves only last turns something, whatever those before earned; ``others``: beside the outcome, too.
+    """Say whether a reward leaves only last turns something, whatever those before earned; ``others``: beside the outcome, too.
 
     >>> [pays_the_outcome_alone(Part(name=name), others=True) for name in ("success", "verified", "as_is")]
     [False, True, False]
@@ -357,7 +357,7 @@ def pays_the_outcome_alone(part: Part, *, others: bool) -> bool:
 
 
 def is_blind_to_outcomes(part: Part) -> bool:
-    """Whether a credit rule gives success and failure (nearly) the same where last turns alone are paid, and not where all are.
+    """Say whether a credit rule gives success and failure (nearly) the same where last turns alone are paid, and not where all are.
 
     >>> [is_blind_to_outcomes(Part(name=name)) for name in ("pure", "rloo", "arena")]
     [True, False, False]
@@ -386,7 +386,7 @@ def _met_alone(recipe: Recipe) -> Iterator[tuple[str, LossPart]]:
 
 
 def learns_nothing_alone(part: LossPart) -> bool:
-    """Whether a loss of whole minibatches has no slope where each trajectory is a group by itself.
+    """Say whether a loss of whole minibatches has no slope where each trajectory is a group by itself.
 
     >>> [learns_nothing_alone(LossPart(name=name)) for name in ("dpo", "cpl", "kto", "clip_cov")]
     [True, True, False, False]

@@ -15,7 +15,7 @@ LIVE = (
     "rollout.strategy", "rollout.episode_tokens", "sampling.temperature", "optimizer.learning_rate",
     "optimizer.max_grad_norm", "optimizer.value_weight", "optimizer.epochs", "optimizer.minibatches", "optimizer.resets",
 )  # fmt: skip
-"""What is looked at anew in every update; all else is made once, when the run begins."""
+"""Keys that are looked at anew in every update; all else is made once, when the run begins."""
 _SEAMS = {"sinks": "sink", "signals": "signal"}
 
 
@@ -44,7 +44,7 @@ def number_at(recipe: Recipe, key: str) -> float:
 
 
 def _is_known(key: str) -> bool:
-    """Whether a recipe has this key, at least as a section."""
+    """Say whether a recipe has this key, at least as a section."""
     section: Any = Recipe
     for step in key.split("."):
         field = getattr(section, "model_fields", {}).get(step)
@@ -66,14 +66,14 @@ def part_with(recipe: Recipe, key: str) -> tuple[Part, str] | None:
 
 
 class _PathStep(NamedTuple):
-    """What a key leads to on its way, and the kind of the part that it is in."""
+    """Value that a key leads to on its way, and the kind of the part that it is in."""
 
     value: Any
     seam: str
 
 
 def _way_to(recipe: Recipe, key: str) -> Iterator[_PathStep]:
-    """What each name of a dotted key leads to.
+    """Yield what each name of a dotted key leads to.
 
     Raises:
         RecipeError: one leads nowhere.
@@ -94,7 +94,7 @@ def _way_to(recipe: Recipe, key: str) -> Iterator[_PathStep]:
 
 
 def _inside(value: Any, name: str, seam: str) -> tuple[Any] | None:
-    """What a key leads to in a section, a list of parts, or a part."""
+    """Return what a key leads to in a section, a list of parts, or a part; None where it leads to nothing."""
     if isinstance(value, Section):
         return (getattr(value, name),) if name in type(value).model_fields else None
     if isinstance(value, list):

@@ -76,7 +76,7 @@ class LossPart(Part):
 
     @property
     def whole(self) -> bool:
-        """Whether it is a function of whole minibatches."""
+        """True if it is a function of whole minibatches."""
         return self.component("loss").whole
 
     def make(self) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ MAY_CHANGE = (
     "loss", "reduce", "schedule", "optimizer", "sampling.temperature", "rollout.groups", "rollout.group_size",
     "rollout.sampler", "rollout.refill", "rollout.strategy", "rollout.episode_tokens",
 )  # fmt: skip
-"""What may be otherwise in a phase; all else a run has once."""
+"""Keys that may be otherwise in a phase; all else a run has once."""
 
 
 class RunPhase(NamedTuple):
@@ -70,7 +70,7 @@ def phase_at(phases: Sequence[RunPhase], update: int) -> RunPhase:
 
 
 def _recipe_of(recipe: Recipe, phase: Phase, first: int) -> Recipe:
-    """What holds in a phase that begins with update ``first``."""
+    """Return the recipe that holds in a phase that begins with update ``first``."""
     data: dict[str, Any] = {key: value for key, value in plain(recipe).items() if key != "phases"}
     if first:
         data.pop("warm_start", None)

@@ -9,7 +9,7 @@ from turnwise.errors import RecipeError, TurnwiseError
 
 
 class RecipeProblem(NamedTuple):
-    """What is wrong, and what to do about it."""
+    """A mistake in a recipe, and what to do about it."""
 
     cause: str
     remedy: str

@@ -35,7 +35,7 @@ def set_numbers(recipe: Recipe, values: Mapping[str, float], update: int) -> Rec
 
 
 def as_scheduled(first: float, value: float) -> float:
-    """What a schedule gives to a number that begins as ``first``: a whole one stays whole.
+    """Return what a schedule gives to a number that begins as ``first``: a whole one stays whole.
 
     >>> as_scheduled(4, 2.6), as_scheduled(4.0, 2.6)
     (3, 2.6)
@@ -82,7 +82,7 @@ class _AsksMetricsError(Exception):
 
 
 def _foreseen(recipe: Recipe, key: str, part: Part) -> list[float]:
-    """What a schedule sets a number to in each update; as far as it goes by the update alone.
+    """Return what a schedule sets a number to in each update, as far as it goes by the update alone.
 
     Raises:
         RecipeError: its options do not fit.

@@ -102,7 +102,7 @@ class Model(Section):
 
 
 class EngineOptions(Section):
-    """Which inference engine samples the policy's tokens, and how large it is."""
+    """The inference engine that samples the policy's tokens, and its size."""
 
     kind: str = "vllm"
     """The run samples with this engine (`turnwise list engine`): `vllm` is the fast one; `torch` samples with plain
@@ -117,7 +117,7 @@ class EngineOptions(Section):
 
 
 class SamplingOptions(Section):
-    """How training episodes are sampled. Evaluations are sampled the same way, and also played greedily."""
+    """Sampling of training episodes. Evaluations are sampled the same way, and also played greedily."""
 
     temperature: Rate = 1.0
     """Tokens are sampled at this temperature; log-probabilities in the loss are of the distribution at this temperature. It
@@ -335,7 +335,7 @@ class Checkpoint(Section):
 
 
 class Logs(Section):
-    """What the run writes down of what was played, and what of that it deletes: nothing, unless told."""
+    """Records of what was played, and the number of updates for which they are kept: all, unless told otherwise."""
 
     keep: Count | Literal["all"] = "all"
     """The episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) of this many newest updates are kept; `all`
@@ -349,8 +349,8 @@ class Logs(Section):
 
 
 class ScaleOptions(Section):
-    """How far playing runs ahead of learning (docs/asynchronous.md), how many learn together, and where environments are
-    (docs/workers.md). With the defaults a run plays, learns, and plays again, in one process."""
+    """Staleness, learners and workers: how far playing runs ahead of learning (docs/asynchronous.md), how many learn together, and
+    where environments are (docs/workers.md). With the defaults a run plays, learns, and plays again, in one process."""
 
     staleness: Annotated[Whole, Field(ge=0)] = 0
     """The episodes of this many updates are played before the learner needs them, while it learns. No token is
@@ -518,7 +518,7 @@ class Recipe(Section):
 
     @property
     def whole_groups(self) -> bool:
-        """Whether a group that lost an episode to a failure is dropped as a whole."""
+        """True if a group that lost an episode to a failure is dropped as a whole."""
         parts = ((self.rollout.strategy, "strategy"), (self.credit, "credit"))
         return any(part.component(seam).whole_groups for part, seam in parts)
 

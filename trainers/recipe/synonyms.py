@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Here(NamedTuple):
-    """What another trainer's argument is called here.
+    """Keys by which another trainer's argument is called here.
 
     Attributes:
         keys: of a recipe, or options of `turnwise train` (``--out``); none where there is no counterpart.
@@ -21,7 +21,7 @@ class Here(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What to write instead, for someone who used the argument here."""
+        """Advice on what to write instead, for someone who used the argument here."""
         called = f"It is called {' or '.join(self.keys)}." if self.renamed and self.keys else ""
         return " ".join(filter(None, (called, self.note)))
 

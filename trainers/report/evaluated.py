@@ -45,7 +45,7 @@ class ReportedEvaluation:
 
     @property
     def ends(self) -> list[tuple[str, int, float]]:
-        """How counting episodes ended: how many, and their share."""
+        """Ways in which counting episodes ended, most frequent first, each with its number of episodes and their share."""
         total = sum(self.figures.ends.values()) or 1
         return [
             (end, n, n / total) for end, n in sorted(self.figures.ends.items(), key=lambda item: -item[1])
@@ -59,7 +59,7 @@ class ReportedEvaluation:
 
 
 def is_evaluation(folder: Path) -> bool:
-    """Whether a folder is an evaluation's (``eval --out``) and no run's."""
+    """Say whether a folder is an evaluation's (``eval --out``) and no run's."""
     return any((folder / name).exists() for name in (_REQUEST, _FIGURES))
 
 

@@ -1,4 +1,4 @@
-"""What goes on in a run at this moment: ``events.jsonl`` in its folder, read back.
+"""State of a run at this moment: ``events.jsonl`` in its folder, read back.
 
 A line is one JSON object with ``time`` (seconds since 1970) and ``kind``:
 

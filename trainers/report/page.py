@@ -58,7 +58,7 @@ class ConstantFigure(NamedTuple):
 
 
 class ComparisonVerdict(NamedTuple):
-    """Whether training worked, in figures and in plain words."""
+    """Verdict on whether training worked, in figures and in plain words."""
 
     before: EvaluationRow
     after: EvaluationRow
@@ -166,7 +166,7 @@ def _difference(before: EvaluationRow, after: EvaluationRow) -> _Difference:
 
 
 def _volume(run: ReportedRun) -> dict[str, str]:
-    """How much was done, from the logs themselves."""
+    """Count what was done, from the logs themselves."""
     facts: dict[str, str] = {}
     updates = {phase: sum(row.phase == phase for row in run.metrics) for phase in ("warm_start", "rl")}
     if any(updates.values()):
@@ -246,7 +246,7 @@ def _figures(rows: Sequence[Metrics]) -> tuple[list[ReportFigure], list[Constant
 
 
 def _is_cost(name: str) -> bool:
-    """What a part took, which is shown after what was measured of the policy."""
+    """Say whether a metric is what a part took, which is shown after what was measured of the policy."""
     return name.endswith(("_seconds", "_tokens"))
 
 

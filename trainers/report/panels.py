@@ -1,4 +1,4 @@
-"""How metrics are named and drawn in reports, and which of them say nothing because they never changed."""
+"""Names and drawing of metrics in reports, and a test for those that say nothing because they never changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Panel(NamedTuple):
-    """How a metric is shown."""
+    """Title of a metric, and whether it is a share."""
 
     title: str
     share: bool = False  # between 0 and 1
@@ -30,7 +30,7 @@ PANELS = {
 
 
 def is_constant(values: Sequence[float]) -> bool:
-    """Whether a metric had one value throughout, so that a curve of it shows nothing.
+    """Say whether a metric had one value throughout, so that a curve of it shows nothing.
 
     >>> is_constant([0.0, 0.0]), is_constant([1.0]), is_constant([1.0, 1.5]), is_constant([1.0, 1.0 + 1e-13])
     (True, True, False, True)

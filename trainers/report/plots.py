@@ -79,7 +79,7 @@ class Marker(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """Where a phase of the run begins, or a reset was made."""
+    """Place on the x-axis where a phase of the run begins, or a reset was made."""
 
     x: float
     label: str
@@ -133,7 +133,7 @@ def small_curve(series: Series, *, name: str, share: bool = False) -> Markup:
 
 
 def page_style(salt: str) -> dict[Any, Any]:
-    """How a picture inside a page is drawn; ``salt`` keeps its ids apart from those of other pictures."""
+    """Return matplotlib's settings for a picture inside a page; ``salt`` keeps its ids apart from those of other pictures."""
     return {**_STYLE, "svg.hashsalt": salt}
 
 

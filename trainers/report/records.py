@@ -1,4 +1,4 @@
-"""What a run directory holds, read back for the report (see :mod:`turnwise.trainers.report.page`)."""
+"""Records of a run directory, read back for the report (see :mod:`turnwise.trainers.report.page`)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class ReportedRun:
 
     @property
     def trained(self) -> bool | None:
-        """Whether an update changed the weights; None where no update is logged, or none says so."""
+        """True if an update changed the weights; None where no update is logged, or none says so."""
         updates = [row for row in self.metrics if row.phase == "rl"]
         if not updates:
             return False if self.metrics else None
@@ -178,7 +178,7 @@ def read_run(path: Path, *, groups: int = 5) -> ReportedRun:
 
 
 def read_metrics(path: Path, notes: list[str]) -> tuple[Metrics, ...]:
-    """What a run measured, update by update; a torn last line is noted.
+    """Read what a run measured, update by update; a torn last line is noted.
 
     Raises:
         TurnwiseError: the file is damaged before its end.

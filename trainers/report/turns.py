@@ -1,4 +1,4 @@
-"""What turns were truly worth, beside what each credit rule gave them: one group of a batch, to be looked at.
+"""True worth of turns, beside what each credit rule gave them: one group of a batch, to be looked at.
 
 ``turnwise credit-quality --out`` writes these groups as a page of their own; with ``--run`` they are episodes of the run, are kept in its
 directory (``true-turns.json``) and shown in its report and by ``turnwise view``.
@@ -103,7 +103,7 @@ def save_groups(groups: Sequence[TrueGroup], path: Path) -> Path:
 
 
 def load_groups(path: Path) -> tuple[TrueGroup, ...]:
-    """What :func:`save_groups` wrote; nothing where there is no such file.
+    """Read what :func:`save_groups` wrote; nothing where there is no such file.
 
     Raises:
         TurnwiseError: the file is damaged.

@@ -80,7 +80,7 @@ class PlayAhead(Generic[PlayedT]):
             self._on_event("admitted", update)
 
     async def take(self, update: int) -> tuple[PlayedT, float]:
-        """What was played for an update, the oldest that is admitted, and how many seconds it was waited for."""
+        """Return what was played for an update, the oldest that is admitted, and the seconds that it was waited for."""
         began = time.monotonic()
         played = await self._tasks[update]
         del self._tasks[update]
@@ -105,7 +105,7 @@ class PlayAhead(Generic[PlayedT]):
 
 
 class Lag(NamedTuple):
-    """How many versions behind an update's own the tokens were that it trained on."""
+    """Versions by which the tokens that an update trained on were behind its own."""
 
     mean: float
     most: int

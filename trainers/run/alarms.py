@@ -1,4 +1,4 @@
-"""What a run says aloud of an update whose figures cannot be right, though nothing failed."""
+"""Warnings of a run about an update whose figures cannot be right, though nothing failed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from turnwise.trainers.recipe.schema import Recipe
 
 FAR = 0.1
-"""How far the mean correction may be from 1 where the policy that learns has sampled every token itself."""
+"""Largest distance of the mean correction from 1 where the policy that learns has sampled every token itself."""
 
 
 def alarm(recipe: Recipe, metrics: Mapping[str, Any]) -> str:

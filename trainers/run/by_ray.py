@@ -24,7 +24,7 @@ from turnwise.trainers.run.progress import CheckpointEvaluation, TrainingResult
 from turnwise.trainers.run.stop import Stop
 
 MOST_RESTARTS = 3
-"""How often learners are started again before a run is given up, which goes on by ``--resume``."""
+"""Number of times that learners are started again before a run is given up, which goes on by ``--resume``."""
 _AFTER_S = 5.0  # within which a learner's end shows that the first one was told of
 
 
@@ -163,7 +163,7 @@ class _Attempt:
             self._ray.kill(actor)
 
     def _states(self) -> list[CommandState | None]:
-        """How each is; None for one that is gone with its actor."""
+        """Ask how each learner is; None for one that is gone with its actor."""
         asked = [actor.state.remote(seen) for actor, seen in zip(self._actors, self._seen, strict=True)]
         found: list[CommandState | None] = []
         for rank, one in enumerate(asked):
@@ -212,7 +212,7 @@ def _result(out: str) -> TrainingResult:
 
 
 def _lost(rank: int, state: CommandState | None) -> str:
-    """What was lost of a learner, in words; empty if nothing was."""
+    """Say in words what was lost of a learner; empty if nothing was."""
     if state is None:
         return f"learner {rank} is gone with its machine or its actor"
     if state.code is not None and state.code < 0:
@@ -221,7 +221,7 @@ def _lost(rank: int, state: CommandState | None) -> str:
 
 
 def _variables(rank: int, size: int, host: str, port: int) -> Mapping[str, str]:
-    """What tells a learner its place; each sees its own GPU alone, so it is the only one of its machine."""
+    """Return the environment variables that tell a learner its place; each sees its own GPU alone, so it is the only one of its machine."""
     if size == 1:
         return {}
     told = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 1, "MASTER_PORT": port}

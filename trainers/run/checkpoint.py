@@ -123,7 +123,7 @@ def read_state(path: Path) -> dict[str, Json]:
 
 
 def verify(path: Path) -> str | None:
-    """What is wrong with a checkpoint; None if every file is as it was written."""
+    """Say what is wrong with a checkpoint; None if every file is as it was written."""
     try:
         wanted = json.loads((path / MANIFEST).read_text("utf-8"))
         found = file_hashes(path)

@@ -83,7 +83,7 @@ def _clock(starts: Sequence[Mapping[str, Json]]) -> str:
 
 
 def differences_since(folder: Path, envs: Sequence[str], device: str) -> list[str]:
-    """What is otherwise now than at the last start of the run in ``folder``, in words."""
+    """List, in words, what is otherwise now than at the last start of the run in ``folder``."""
     starts = _starts(folder / STARTED)
     return _differences(starts[-1], circumstances(envs, device)) if starts else []
 

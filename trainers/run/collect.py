@@ -120,7 +120,7 @@ class RolloutTail:
         self.ended: list[float] = []
 
     def told(self, then: Callable[[int, Episode], None] | None) -> Callable[[int, Episode], None]:
-        """What is to be told of every episode that ends; ``then`` is told as well."""
+        """Return a function that is to be told of every episode that ends; ``then`` is told as well."""
 
         def tell(index: int, episode: Episode) -> None:
             self.ended.append(time.monotonic())
@@ -209,7 +209,7 @@ def assembled(
     requests: Sequence[GroupRequest],
     rounds: Sequence[int],
 ) -> CollectedGroups:
-    """What an update learns from, of the groups that were played as ``requests`` asked in rounds of these sizes."""
+    """Collect what an update learns from, of the groups that were played as ``requests`` asked in rounds of these sizes."""
     split = split_by_agent(parts, played, cost, options.opponents)
     weights = _weights(options, parts, split, requests, rounds)
     return split._replace(requests=requests, weights=weights, rounds=len(rounds))
@@ -226,7 +226,7 @@ def _refuse_failures(played: Sequence[Group], most: float, update: int) -> None:
 
 
 def _has_enough(options: Rollout, parts: Parts, played: Sequence[Group]) -> bool:
-    """Whether an update has the informative groups that it refills for; true without refill."""
+    """Say whether an update has the informative groups that it refills for; true without refill."""
     if options.refill is None:
         return True
     return (
@@ -269,7 +269,7 @@ def _weights(
 
 
 def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
-    """What came of each request, for the sampler to remember."""
+    """Return what came of each request, for the sampler to remember."""
     given: dict[int, list[float]] = {}
     rows = iter(result.advantages)
     for agent_group in collected.usable:

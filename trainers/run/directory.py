@@ -188,7 +188,7 @@ def _begin(path: Path, text: str, objective: str, resume: bool) -> None:
 
 
 def _has_records(path: Path) -> bool:
-    """Whether there is anything to lose: what a start leaves that failed before its first checkpoint is not."""
+    """Say whether there is anything to lose: what a start leaves that failed before its first checkpoint is not."""
     logs = (path / EVALUATIONS, path / EPISODES)
     if any(log.exists() and log.stat().st_size for log in logs):
         return True

@@ -31,7 +31,7 @@ AFTER_WARM_START = "warm start"
 
 
 class PlayOptions(NamedTuple):
-    """How any episode of a run is played.
+    """Options by which any episode of a run is played.
 
     Attributes:
         seed: the run's; all chance is derived from it.
@@ -49,7 +49,7 @@ class PlayOptions(NamedTuple):
 
 
 class JudgeOptions(NamedTuple):
-    """How the policy is evaluated.
+    """Options by which the policy is evaluated.
 
     Attributes:
         play: how its episodes are played.
@@ -67,7 +67,7 @@ class JudgeOptions(NamedTuple):
 
 
 class WarmOptions(NamedTuple):
-    """How a warm start imitates.
+    """Options by which a warm start imitates.
 
     Attributes:
         play: how demonstrations are played.
@@ -81,7 +81,7 @@ class WarmOptions(NamedTuple):
 
 
 class TalkOptions(NamedTuple):
-    """How one talks with the policy.
+    """Options by which one talks with the policy.
 
     Attributes:
         tools: how tools are shown to it.
@@ -101,7 +101,7 @@ class TalkOptions(NamedTuple):
 
 
 class LearnOptions(NamedTuple):
-    """What is trained, and by what it learns.
+    """Options of what is trained, and by what it learns.
 
     Attributes:
         seed: of first weights.
@@ -155,7 +155,7 @@ class Roles(NamedTuple):
 
 
 class SessionOptions(NamedTuple):
-    """What lives as long as a run, or a phase of it, is made of; ``sinks`` get its figures."""
+    """Options of what lives as long as a run, or a phase of it; ``sinks`` get its figures."""
 
     play: PlayOptions
     talk: TalkOptions
@@ -175,7 +175,7 @@ class ScratchOptions(NamedTuple):
 
 
 class PreflightOptions(NamedTuple):
-    """What a preflight looks at.
+    """Options that a preflight looks at.
 
     Attributes:
         play: how its episodes are played.
@@ -199,7 +199,7 @@ class PreflightOptions(NamedTuple):
 
 
 class DiskOptions(NamedTuple):
-    """What checkpoints take.
+    """Options on which the disk space of checkpoints depends.
 
     Attributes:
         scratch: the model that is made; None: one is loaded.
@@ -215,7 +215,7 @@ class DiskOptions(NamedTuple):
 
 
 class KeepOptions(NamedTuple):
-    """What is kept on disk.
+    """Options of what is kept on disk.
 
     Attributes:
         every: a checkpoint is written after so many updates.

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from turnwise.agents.remote.router import EngineHealth
 
 STATE_S = 1.0
-"""How long a state stands before the next is written."""
+"""Seconds that a state stands before the next is written."""
 _LASTING = ("start", "update", "evaluated", "end")
 
 
 class Sampled(Protocol):
-    """Who counts what it samples (:class:`~turnwise.agents.policies.model.ModelPolicy`)."""
+    """A policy that counts what it samples (:class:`~turnwise.agents.policies.model.ModelPolicy`)."""
 
     in_flight: int
     sampled: int
@@ -63,7 +63,7 @@ class Events:
             raise disk_error(self._path, error) from error
 
     def stage(self, doing: str) -> None:
-        """What the run does before its updates begin, when nothing ticks yet."""
+        """Tell what the run does before its updates begin, when nothing ticks yet."""
         self.doing = doing
         self.tell("state", doing=doing)
 
@@ -147,7 +147,7 @@ class Events:
         )
 
     def _row(self, engine: EngineHealth, passed: float) -> dict[str, Json]:
-        """What is told of one engine, ``passed`` seconds after the last time."""
+        """Return what is told of one engine, ``passed`` seconds after the last time."""
         new = engine.tokens_heard - self._heard.get(engine.name, 0)
         return {
             "serving": engine.serving,

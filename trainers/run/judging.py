@@ -52,7 +52,7 @@ class Judging:
 
     @property
     def complete(self) -> bool:
-        """Whether all evaluations on test were made."""
+        """True if all evaluations on test were made."""
         return all(
             (name, mode, suite.name) in self.judged
             for name in (self.options.before, AFTER)

@@ -1,4 +1,4 @@
-"""What of a recipe the learner alone needs: for benchmarks that learn without a run."""
+"""Parts of a recipe that the learner alone needs: for benchmarks that learn without a run."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ RESETS = "schedule/optimizer.resets"
 
 
 class LearnedUpdate(NamedTuple):
-    """What an update came to; why it taught nothing, if so; and what the sources took, as metrics."""
+    """Result of an update; why it taught nothing, if so; and what the sources took, as metrics."""
 
     result: UpdateResult
     nothing: Vacuous | None

@@ -120,7 +120,7 @@ def folder_of(recipe: RecipeLike) -> Path:
 
 
 class _Ask(NamedTuple):
-    """How a run is to be started."""
+    """Options by which a run is to be started."""
 
     resume: bool
     preflight: bool

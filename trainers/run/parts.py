@@ -37,7 +37,7 @@ class RunningSource(NamedTuple):
     held_out: HeldOut | None = None
 
     async def draw(self, see: SourceContext, update: int) -> SourceDraw:
-        """What the source gives for an update.
+        """Draw what the source gives for an update.
 
         Raises:
             RunError: it would learn from a task on which the run is evaluated.

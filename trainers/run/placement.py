@@ -1,4 +1,4 @@
-"""Where the roles of a run are: ``turnwise train RECIPE --on local:engines=2,env_workers=8``, or ``--on ray:…``.
+"""Places of the roles of a run: ``turnwise train RECIPE --on local:engines=2,env_workers=8``, or ``--on ray:…``.
 
 Where a run is placed changes nothing of what it is: its recipe is recorded as it is, and a resumed run may be placed
 otherwise.
@@ -33,7 +33,7 @@ _PUBLISH = "publish"  # the option of an engine elsewhere
 
 
 class Placement(NamedTuple):
-    """How many of each role there are beside this process; None leaves a role as the recipe has it.
+    """Number of each role beside this process; None leaves a role as the recipe has it.
 
     Attributes:
         engines: servers that sample, watched and started again; 0: the engine is the recipe's.
@@ -55,7 +55,7 @@ class Placement(NamedTuple):
 
     @property
     def beside(self) -> str:
-        """What the first learner is told, if Ray places it: where the rest is."""
+        """Placement of the rest as the first learner is told it, if Ray places it."""
         counts = {"engines": self.engines or None, "env_workers": self.env_workers}
         said = [f"{role}={count}" for role, count in counts.items() if count]
         return f"ray:{','.join(said)}" if said else ""
@@ -115,7 +115,7 @@ def parse_placement(text: str) -> Placement:
 
 
 def gpus_of(placement: Placement, roles: Roles) -> GpuShares:
-    """Which role of a run has which GPU of this machine; engines that Ray places have theirs from it.
+    """Say which role of a run has which GPU of this machine; engines that Ray places have theirs from it.
 
     Raises:
         RunError: there are too few for all of them.
@@ -168,7 +168,7 @@ def _gpus_each(roles: Roles) -> int:
 
 
 def env_workers_of(placement: Placement, roles: Roles, envs: Sequence[str]) -> int | WorkerHosts:
-    """Where the environments of a run are: so many processes of this machine, or on hosts."""
+    """Say where the environments of a run are: so many processes of this machine, or on hosts."""
     if placement.env_workers is not None:
         return placement.env_workers
     if roles.worker_hosts or roles.worker_hosts_file:

@@ -209,7 +209,7 @@ def _turn_limit(shown: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
 def _nothing_to_learn(
     options: PreflightOptions, played: Sequence[ScriptedEpisodes]
 ) -> Iterator[RecipeProblem]:
-    """Where good play and trivial play earn the same in every task, nothing can be learned from rewards."""
+    """Yield a problem if good play and trivial play earn the same in every task: then nothing can be learned from rewards."""
     groups = _rewarded(options, played)
     paid = [[side.total_reward for e in group for side in e.trajectories.values()] for group in groups]
     if paid and all(max(returns) - min(returns) <= SAME for returns in paid):
@@ -222,7 +222,7 @@ def _nothing_to_learn(
 
 
 def _failure_pays(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
-    """Where every failure earned more than any success, in each task that has both, a policy learns to fail."""
+    """Yield a problem if every failure earned more than any success, in each task that has both: then a policy learns to fail."""
     sides = [
         tuple([e.trajectory.total_reward for e in group if e.success is solved] for solved in (True, False))
         for group in _rewarded(options, played)
@@ -240,7 +240,7 @@ def _failure_pays(options: PreflightOptions, played: Sequence[ScriptedEpisodes])
 def _nothing_credited(
     options: PreflightOptions, played: Sequence[ScriptedEpisodes]
 ) -> Iterator[RecipeProblem]:
-    """Where good play and trivial play earn otherwise, and the credit rule gives neither an advantage."""
+    """Yield a problem if good play and trivial play earn otherwise, and the credit rule gives neither an advantage."""
     groups = _rewarded(options, played)
     if not groups or options.credit.needs("credit") or options.reward.needs("reward"):
         return  # signals are measured of the policy's own episodes

@@ -41,7 +41,7 @@ class Orders(Protocol):
     """The first learner, as another one sees it."""
 
     def receive(self) -> Any:
-        """What it says next; None where it has ended."""
+        """Return what it says next; None where it has ended."""
         ...
 
     def send(self, frame: object) -> None:

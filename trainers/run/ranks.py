@@ -37,13 +37,13 @@ from turnwise.trainers.run.collect import CollectedGroups
 from turnwise.trainers.run.world import Follower, Gathering
 
 START_S = 300.0
-"""What a learner may take to load the model and the checkpoint."""
+"""Seconds that a learner may take to load the model and the checkpoint."""
 END_S = 5.0
 READY = "ready"
 
 
 class RankStart(NamedTuple):
-    """What a learner's process is told first.
+    """First message to a learner's process.
 
     Attributes:
         rank: its number, of ``size``.
@@ -76,7 +76,7 @@ class RankStart(NamedTuple):
 
 
 class RunRecipe(NamedTuple):
-    """What other learners need of the run's recipe: all of it as YAML, and what starting them takes."""
+    """The run's recipe, as far as other learners need it: all of it as YAML, and what starting them takes."""
 
     text: str
     learners: int
@@ -140,7 +140,7 @@ class RankProcess:
         )
 
     def ended(self, seconds: float) -> str:
-        """How it ended, if it does so within ``seconds``; empty if not."""
+        """Say how it ended, if it does so within ``seconds``; empty if not."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(seconds)
             if code < 0:

@@ -1,4 +1,4 @@
-"""Whether a run can begin: the machine has what it needs, and the preflight finds no problem."""
+"""Checks that a run can begin: the machine has what it needs, and the preflight finds no problem."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def rehearse(recipe: Recipe, out: Path) -> str:
 
 
 def beginning(options: RunOptions) -> str:
-    """What is to be known of a model that begins knowing nothing."""
+    """Warn of a model that begins knowing nothing; empty for any other."""
     if options.scratch is None or options.warm is not None:
         return ""
     return "; it begins with random weights and no warm start, so that it learns only where random text is rewarded now and then"

@@ -60,7 +60,7 @@ WEIGHTS = ("model/model.safetensors", "trainer.safetensors")
 
 
 class Relearned(NamedTuple):
-    """What learning a run again came to.
+    """Result of learning a run again.
 
     Attributes:
         run: its folder.
@@ -248,7 +248,7 @@ class _Again:
         self.log(f"after update {step}: the same bits as the run's checkpoint")
 
     def _why(self) -> str:
-        """What is known of why, in a sentence."""
+        """Say in a sentence what is known of why."""
         differs = differences_since(self.run.path, self.mixture.envs, self.options.session.roles.device)
         return (
             f"Since then, {'; '.join(differs)}."

@@ -1,4 +1,4 @@
-"""Whether this machine has what a recipe needs: the engine, the model, disk space."""
+"""Checks that this machine has what a recipe needs: the engine, the model, disk space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WEIGHT, _MOMENTS = 4, 8
 
 
 def find_source(model: Model) -> str | None:
-    """Where the model is: a folder or a Hugging Face id that can be reached; None where it is made from nothing.
+    """Find the model: a folder or a Hugging Face id that can be reached; None where it is made from nothing.
 
     Raises:
         TurnwiseError: it is not there.

@@ -1,4 +1,4 @@
-"""What a run keeps on disk while it goes on: checkpoints, the best one, and as much of its logs as the recipe keeps."""
+"""Files that a run keeps on disk while it goes on: checkpoints, the best one, and as much of its logs as the recipe keeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from turnwise.trainers.run.session import TrainingSession
 
 
 class KeptRun(NamedTuple):
-    """What a checkpoint is written of: the session with the learner, the parts that learn or remember, the run's counters."""
+    """Contents of a checkpoint: the session with the learner, the parts that learn or remember, the run's counters."""
 
     session: TrainingSession
     parts: Mapping[str, Stateful]

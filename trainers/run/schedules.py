@@ -13,7 +13,7 @@ from turnwise.trainers.recipe.scheduled import as_scheduled, set_numbers
 from turnwise.trainers.recipe.schema import Recipe
 
 CLOCK = ("seconds", "tokens_per_second")
-"""What metrics that go by the clock end in: a run that depended on them could not be repeated."""
+"""Endings of the names of metrics that go by the clock: a run that depended on them could not be repeated."""
 
 
 class Schedules:
@@ -75,7 +75,7 @@ class Schedules:
             self._fresh = frozenset(found)
 
     def state(self) -> PartState:
-        """What a checkpoint keeps."""
+        """Return what a checkpoint keeps."""
         if not self._first:
             return PartState()
         parts: dict[str, Json] = {key: {**part.state().numbers} for key, part in self._remembering.items()}

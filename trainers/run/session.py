@@ -144,7 +144,7 @@ class TrainingSession:
         self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
 
     def player(self, policy: ModelPolicy) -> Policy:
-        """Who plays episodes: the policy itself, or the recipe's program, which talks to it."""
+        """Return the policy that plays episodes: the policy itself, or the recipe's program, which talks to it."""
         told = self.options.talk.program
         if told is None:
             return policy
@@ -163,14 +163,14 @@ class TrainingSession:
     def source_context(
         self, mixture: Mixture, workers: WorkerPool | None, played: Sequence[Group]
     ) -> SourceContext:
-        """What sources draw from, where these groups were played."""
+        """Return what sources draw from, where these groups were played."""
         play = self.options.play
         return SourceContext(
             mixture, play.seed, self.renderer, play.env_options, workers or 0, play.limits, played
         )
 
     def signal_context(self) -> SignalContext:
-        """What signals are read from."""
+        """Return what signals are read from."""
         return SignalContext(
             needs=self.options.learn.measured,
             learner=self.learner,
@@ -182,7 +182,7 @@ class TrainingSession:
 
     @property
     def _context(self) -> int:
-        """How many tokens the model can read."""
+        """Return the number of tokens that the model can read."""
         config = base_of(self.learner.model).config.get_text_config()
         return self.options.roles.context or int(config.max_position_embeddings)
 

@@ -1,4 +1,4 @@
-"""How a policy did on several suites: each by itself, and their weighted mean."""
+"""The mean success of a policy on several suites, weighted by their shares."""
 
 from __future__ import annotations
 

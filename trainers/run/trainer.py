@@ -81,12 +81,12 @@ class Trainer:
 
     @property
     def complete(self) -> bool:
-        """Whether all updates were made and the test evaluation is done."""
+        """True if all updates were made and the test evaluation is done."""
         return self.saving.saved == self.recipe.updates and self.judging.complete
 
     @property
     def stateful(self) -> dict[str, Stateful]:
-        """What checkpoints keep beside the learner."""
+        """Parts that checkpoints keep beside the learner."""
         return self.lessons.stateful(self.session)
 
     def tidy(self, loaded: LoadedCheckpoint | None) -> None:
@@ -216,8 +216,7 @@ class Trainer:
 
     @contextlib.asynccontextmanager
     async def _playing(self, end: int) -> AsyncIterator[PlayAhead[CollectedGroups]]:
-        """Who plays for the updates before ``end``, ahead of the learner by as many as the recipe says; evaluations go on
-        beside."""
+        """Play the updates before ``end``, ahead of the learner by as many as the recipe says; evaluations go on beside."""
         recipe, first, play_as = self.recipe, self.progress.update, self.options.session.play
         places = Admission(play_as.concurrency, self.session.policy)
         rollout = phase_at(self.lessons.phases, first).recipe.rollout
@@ -289,7 +288,7 @@ class Trainer:
 
     @property
     def _ends(self) -> bool:
-        """Whether the update that was learned is the last one of its phase."""
+        """True if the update that was learned is the last one of its phase."""
         return self.progress.update == self.lessons.phase.end
 
     def _seen(self, metrics: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ TokenNumbers: TypeAlias = Sequence[tuple[float, ...]]
 
 
 class UpdateResult(NamedTuple):
-    """What an update made of the groups that were played.
+    """Result of an update of the groups that were played.
 
     Attributes:
         groups: with the recipe's rewards.
@@ -54,7 +54,7 @@ class UpdateResult(NamedTuple):
 
 
 class Teaching(NamedTuple):
-    """Who teaches, and how many of its likeliest tokens losses are told."""
+    """Teacher, and the number of its likeliest tokens that losses are told."""
 
     teacher: Teacher
     top: int
@@ -146,7 +146,7 @@ def _check_joined(parts: Parts, drawn: Sequence[SourceDraw]) -> None:
 def _shown(
     see: SignalContext, parts: Parts, drawn: Sequence[SourceDraw], teaching: Teaching | None, meter: PartMeter
 ) -> list[Stream]:
-    """What sources show, each as a batch whose turns have the advantage 1."""
+    """Return what sources show, each as a batch whose turns have the advantage 1."""
     found: list[Stream] = []
     for source, draw in zip(parts.sources, drawn, strict=True):
         if draw.shown:

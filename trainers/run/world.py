@@ -35,7 +35,7 @@ from turnwise.tools.processes import gpu_names
 from turnwise.trainers.learn.ranks import Meeting
 
 JOIN_S = 300.0
-"""What the others may take to come, once the first has begun."""
+"""Seconds that the others may take to come, once the first has begun."""
 MOST_UNPROVEN = 32
 """Callers at a time that have not shown the token and said who they are yet."""
 AGAIN_S = 0.5
@@ -124,7 +124,7 @@ class Follower:
                 )
 
     def ended(self, seconds: float) -> str:
-        """How it ended, if it does so within ``seconds``; empty if not."""
+        """Say how it ended, if it does so within ``seconds``; empty if not."""
         return f"learner {self.number} ({self._name}) has ended" if self._over.wait(seconds) else ""
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class Follower:
 
 
 class Gathering:
-    """Where the first learner of a world waits for the others, from before anything is spent.
+    """Meeting at which the first learner of a world waits for the others, from before anything is spent.
 
     Args:
         world: its place.
