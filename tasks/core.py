@@ -1,4 +1,4 @@
-"""What a task is, and how a suite makes as many of them as wanted.
+"""Tasks, and suites that make as many of them as wanted.
 
 A :class:`Task` is data only; its id is a hash of its content, so equal tasks are equal
 everywhere and no two splits can share one unnoticed. A :class:`Suite` is a name for "tasks of this
@@ -103,7 +103,7 @@ _AS_JSON = "Tasks are data: text, numbers, lists and dicts with text as keys; a 
 
 
 def _no_json(value: Json, where: str = "") -> str:
-    """Which part of a task JSON cannot hold; empty where it can hold all."""
+    """Describe the part of a task that JSON cannot hold; empty where it can hold all."""
     if isinstance(value, Mapping):
         for key, inside in cast("Mapping[Any, Json]", value).items():
             at = f"{where}[{key!r}]" if where else str(key)

@@ -1,4 +1,4 @@
-"""What is read out of a model's text; the ways in which models write calls are in :mod:`turnwise.tools.dialects`."""
+"""Result of reading a model's text; the ways in which models write calls are in :mod:`turnwise.tools.dialects`."""
 
 from __future__ import annotations
 

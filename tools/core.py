@@ -25,7 +25,8 @@ class ToolError(Exception):
 
 
 class Verbatim(NamedTuple):
-    """What a server wrote beside a message or a call, and may want back as it was: thoughts, signatures, sealed items.
+    """Keys that a server wrote beside a message or a call, and may want back as they were: thoughts, signatures, sealed
+    items.
 
     It is sent to the server that wrote it and to nobody else. No environment sees it and no chat template renders it; the log
     keeps it.
@@ -92,7 +93,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a policy reads about a tool. ``parameters`` is a JSON schema of type object."""
+    """Description of a tool that a policy reads. ``parameters`` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -197,7 +198,7 @@ def find_tool(tools: Iterable[Tool], name: str) -> Tool:
 
 
 def _no_schema(function: str, model: type[pydantic.BaseModel]) -> str:
-    """Which parameter has a type that JSON does not know."""
+    """Name the parameter whose type JSON does not know; empty where there is none."""
     for info in model.model_fields.values():
         kept: Any = info.annotation
         try:

@@ -75,7 +75,7 @@ class McpPicture(NamedTuple):
 
 
 class McpAnswer(NamedTuple):
-    """What a tool returned: its text, its structured content if it gave some, and its pictures.
+    """The answer of a tool: its text, its structured content if it gave some, and its pictures.
 
     The text has a line for each picture, for those who cannot see it.
     """
@@ -116,7 +116,7 @@ class McpConnection:
         self.instructions: str = self._client.instructions or ""
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the server offers, in its own order."""
+        """List the tools that the server offers, in its own order."""
         found: list[ToolSpec] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
@@ -219,7 +219,8 @@ class McpConnection:
             raise
 
     def _blame(self, error: MCPError, seconds: float) -> Blame:
-        """Who is to blame for an error: it is the server's answer, or the SDK's word for a server that is gone or silent."""
+        """Assign the blame for an error: it is the server's answer, or the SDK's word for a server that is gone or
+        silent."""
         silent = error.code == _TIMED_OUT and seconds >= self.timeout
         gone = error.code == _CLOSED and not self._is_alive()
         return of_rpc(str(error), silent=silent, gone=gone)

@@ -115,7 +115,7 @@ def said_beside_thoughts(text: str) -> str:
 
 
 def how_to_write(tools: Sequence[Tool]) -> str:
-    """How calls of these tools can be written, for whom it was not clear.
+    """Explain how calls of these tools can be written, for whom it was not clear.
 
     >>> def wait() -> None: ...
     >>> from turnwise.tools.core import tool
@@ -235,7 +235,7 @@ def _on_line(line: str, names: _Named) -> tuple[ToolCall, ...]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Where the bracket that opens here is closed; -1 if nowhere."""
+    """Find the place where the bracket that opens here is closed; -1 if nowhere."""
     opens, closes, depth = text[opening], _CLOSES[text[opening]], 0
     for place in range(opening, len(text)):
         depth += (text[place] == opens) - (text[place] == closes)
@@ -318,7 +318,7 @@ def _naming(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _named_parts(inner: str, names: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """What stands before the first ``name=``, and the text of each name."""
+    """Split off what stands before the first ``name=``, and the text of each name."""
     found = list(_naming(names).finditer(inner))
     if not found:
         return inner, {}

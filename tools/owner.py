@@ -40,7 +40,7 @@ def born(pid: int) -> str:
 
 
 def lives(name: str) -> bool:
-    """Whether the process of this name (``pid-born``, or only its number) lives."""
+    """Return whether the process of this name (``pid-born``, or only its number) lives."""
     pid, _, when = name.partition("-")
     now = born(int(pid)) if pid.isdigit() else ""
     return bool(now) and when in ("", now)

@@ -23,7 +23,7 @@ _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 
 @functools.lru_cache(1024)
 def linear_search(pattern: str) -> Search:
-    """Whether a pattern occurs in a text, in time linear in both.
+    """Return a function that tells whether a pattern occurs in a text, in time linear in both.
 
     >>> linear_search("^(a+)+$")("a" * 100_000 + "b")
     False

@@ -1,4 +1,4 @@
-"""What a process of this machine is started with: where Python finds modules, and which GPU is its own."""
+"""Environment of the processes of this machine: where Python finds modules, and which GPU is a process's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 
 def module_path() -> str:
-    """Where Python finds modules here, as PYTHONPATH of a process that is started."""
+    """Return the folders in which Python finds modules here, as PYTHONPATH of a process that is started."""
     return os.pathsep.join(item for item in sys.path if item)
 
 

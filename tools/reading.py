@@ -48,7 +48,7 @@ def check_sayable(data: Json) -> None:
 
 
 def value_end(text: str, begin: int) -> int:
-    """Where the JSON list or object that begins here ends; ``begin`` if it does not.
+    """Find the end of the JSON list or object that begins here; ``begin`` if it has none.
 
     Raises:
         ToolError: it is too large or nested too deeply to be read.
@@ -77,7 +77,7 @@ def read_call(text: str, call_id: str, key: str = "arguments") -> ToolCall:
 
 
 def item_texts(text: str) -> list[str]:
-    """How the items of a JSON list are written. The text was read before.
+    """Return the items of a JSON list as they are written. The text was read before.
 
     >>> item_texts('[{"a": 1.0} ,[2 ]]')
     ['{"a": 1.0}', '[2 ]']
@@ -93,7 +93,7 @@ def item_texts(text: str) -> list[str]:
 
 
 def _member(text: str, key: str) -> str:
-    """How the value of a key of a JSON object is written; "" where it has no such key. The text was read before."""
+    """Return the value of a key of a JSON object as it is written; "" where it has no such key. The text was read before."""
     place = _SPACE.match(text, text.index("{") + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
     while text[place] != "}":
         name, place = _DECODER.raw_decode(text, place)

@@ -31,7 +31,7 @@ _WIDEST = re.compile(r"%[^%a-zA-Z]*(?:\*|\d{4})")  # of printf: it would fill gi
 
 
 class Table(NamedTuple):
-    """What a statement answers. ``more``: there were more rows than were asked for."""
+    """The answer of a statement. ``more``: there were more rows than were asked for."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]

@@ -28,7 +28,7 @@ _CLOSED_BY = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
     "<|channel>thought\n": "<channel|>",
     "◁think▷": "◁/think▷",
 }
-"""What closes a thought, by what opens it, in small letters."""
+"""The end of a thought, by its beginning, in small letters."""
 _UNMISTAKABLE = frozenset(
     ("</think>", "</thinking>", "</seed:think>", "[/think]", "<|end_thinking|>", "◁/think▷")
 )
@@ -68,7 +68,7 @@ def closing(opened: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """What a text says beside its thoughts.
+    """Return what a text says beside its thoughts.
 
     >>> without_thoughts("<think>click[buy]?</think> click[red]"), without_thoughts("click[buy]?\\n</think>\\nclick[red]")
     (' click[red]', '\\nclick[red]')
@@ -77,7 +77,8 @@ def without_thoughts(text: str) -> str:
 
 
 def begins_with_a_thought(text: str) -> bool:
-    """Whether a text, which may hold tags as data, is a thought at first: opened there, or closed by a tag alone on its line.
+    """Return whether a text, which may hold tags as data, is a thought at first: opened there, or closed by a tag alone on
+    its line.
 
     >>> begins_with_a_thought("<think>Hm"), begins_with_a_thought("Hm\\n</think>\\nx = 1"), begins_with_a_thought("x = '</think>'")
     (True, True, False)
@@ -126,7 +127,7 @@ def _after_blanks(text: str, place: int) -> int:
 def _places(
     text: str, in_call: Callable[[str], bool] = lambda part: False, *, sure: bool = False
 ) -> list[_Span]:
-    """Where the thoughts of a text stand; the last may be cut.
+    """Find the thoughts of a text; the last may be cut.
 
     ``in_call`` tells whether a text leaves a call open; ``sure`` that the text begins with a thought, whatever that says.
     """
@@ -158,13 +159,13 @@ def _seen(tag: re.Match[str]) -> int:
 
 
 def _between(places: Sequence[_Span], length: int) -> list[_Span]:
-    """What stands before, between and after these places."""
+    """Return the spans before, between and after these places."""
     begins, ends = [0, *(one.end for one in places)], [*(one.begin for one in places), length]
     return [_Span(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
 
 def _leading(text: str, places: Sequence[_Span]) -> int:
-    """How many thoughts the text begins with."""
+    """Count the thoughts that the text begins with."""
     gaps = _between(places, len(text))
     return next((n for n, gap in enumerate(gaps) if text[gap.begin : gap.end].strip()), len(places))
 

@@ -59,7 +59,7 @@ class Checker:
         return certainly(self._schema)
 
     def problems(self, value: Json) -> list[ValidationError]:
-        """What is wrong with a value, in the order of its places.
+        """List the errors of a value, in the order of their places.
 
         Raises:
             ToolError: it cannot be checked: it is too large, or the schema asks for too much.
@@ -216,7 +216,7 @@ def _search(pattern: str) -> Search | None:
 
 
 def _size(value: Json, most: int) -> int | None:
-    """How many values there are in one; None where they are more than ``most``, or nested too deeply."""
+    """Count the values that there are in one; None where they are more than ``most``, or nested too deeply."""
     count, level, depth = 0, [value], 0
     while level:
         count += len(level)

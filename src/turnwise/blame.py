@@ -45,7 +45,7 @@ def _plugins_on(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 class AuthorError(EnvError):
-    """What an environment's author returned or declared breaks the contract; ``place`` is where that is written."""
+    """Breach of the contract by what an environment's author returned or declared; ``place`` is where that is written."""
 
     def __init__(self, cause: str, remedy: str, place: str = "") -> None:
         super().__init__(f"{cause.removesuffix('.')} ({place})." if place else cause, remedy)
@@ -104,7 +104,7 @@ def describe(error: BaseException, cls: type | None = None) -> str:
 
 
 def remedy(error: BaseException) -> str:
-    """What the author of the line can do about an error that is not one of ours.
+    """Suggest what the author of the line can do about an error that is not one of ours.
 
     >>> remedy(ZeroDivisionError())
     'Fix that line.'
@@ -194,7 +194,7 @@ def _deepest(error: BaseException) -> str:
 
 
 def _folders(cls: type | None) -> list[str]:
-    """Where the code of a class and of those that it inherits from lies: their folders, or single files."""
+    """List the folders, or single files, with the code of a class and of those that it inherits from."""
     found = list[str]()
     for base in cls.__mro__ if cls else ():
         try:
@@ -209,7 +209,7 @@ def _folders(cls: type | None) -> list[str]:
 
 
 def _plugin_folders() -> list[str]:
-    """Where installed plugins lie, which are libraries to Python but a user's own work to us."""
+    """List the folders of installed plugins, which are libraries to Python but a user's own work to us."""
     found = list[str]()
     for entry in installed_plugins():
         file = getattr(sys.modules.get(entry.module), "__file__", None)
@@ -229,14 +229,14 @@ def _lies_in(file: str, places: list[str]) -> bool:
 
 
 def _is_authors(file: str) -> bool:
-    """Whether a file belongs neither to Python nor to a library nor to what runs environments in Turnwise."""
+    """Say whether a file belongs neither to Python nor to a library nor to what runs environments in Turnwise."""
     if file.startswith("<"):
         return file == "<stdin>"
     return not (_is_machinery(file) or _is_stdlib(file) or _in_library(_real(file)))
 
 
 def is_turnwise(file: str) -> bool:
-    """Whether a file belongs to Turnwise, its own environments included."""
+    """Return whether a file belongs to Turnwise, its own environments included."""
     file = _real(file)
     return any(file.startswith(root + os.sep) for root in _roots())
 

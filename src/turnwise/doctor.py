@@ -129,7 +129,7 @@ def _chromium() -> Finding:
 
 
 def _extra(name: str, extra: Extra) -> Finding:
-    """What an extra brings, and the commands that need it."""
+    """Report on an extra: its use, and the commands that need it."""
     lacking = lacks(name)
     use = ": ".join(filter(None, (extra.about, ", ".join(extra.verbs))))
     detail = f"{use} (without {', '.join(lacking)})" if lacking else use
@@ -146,7 +146,7 @@ def _model(entry: Component) -> Finding:
 
 
 def _ready(entry: Component, group: str) -> Finding:
-    """Whether what a component needs is installed."""
+    """Report whether what a component needs is installed."""
     lacking = entry.lacking
     detail = f"{entry.summary} (without {', '.join(lacking)})" if lacking else entry.summary
     remedy = how_to_get(lacking[0]) if lacking else ""
@@ -154,7 +154,7 @@ def _ready(entry: Component, group: str) -> Finding:
 
 
 def _isolation(sandboxes: Sequence[Finding]) -> Finding:
-    """Whether any sandbox isolates here, and the commands that need one."""
+    """Report whether any sandbox isolates here, and the commands that need one."""
     ready = [finding.name for finding in sandboxes if finding.ok]
     detail = f"{SANDBOX_VERBS} (by {ready[0] if ready else 'none'})"
     remedy = "" if ready else "One of these is enough."

@@ -72,7 +72,7 @@ def open_door(host: str, port: int, token: str = "") -> Door:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there.
+    """Return whether only this machine can reach a server that listens there.
 
     >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0"), is_local("example.org")
     (True, True, False, False)

@@ -57,7 +57,7 @@ class VerifierError(TurnwiseError):
 
 
 class InfraError(TurnwiseError):
-    """What an environment stands on failed: a container, a browser, a server. The episode is played again."""
+    """Failure of something that an environment stands on: a container, a browser, a server. The episode is played again."""
 
 
 class DeadlineError(InfraError):

@@ -15,7 +15,7 @@ from turnwise.errors import MissingDependencyError
 
 
 class Extra(NamedTuple):
-    """What an extra is for, the modules that it brings, and the commands that do not work without them."""
+    """Purpose of an extra, the modules that it brings, and the commands that do not work without them."""
 
     about: str
     modules: tuple[str, ...]
@@ -68,10 +68,10 @@ EXTRAS: Mapping[str, Extra] = {
 """``turnwise serve``, an MCP server of ours, needs none of them: it speaks the protocol itself."""
 
 CHROMIUM_VERBS = "play, eval, train and check of tracker/…, shop-browser/… and any WebEnv"
-"""What needs Chromium beside the extra ``web``."""
+"""Commands that need Chromium beside the extra ``web``."""
 
 SANDBOX_VERBS = "play, eval, train and check of code/…, swe/… and images; swe add, swe build, bench sandbox"
-"""What needs a sandbox that isolates: programs that models write are run there."""
+"""Commands that need a sandbox that isolates: programs that models write are run there."""
 
 
 def extra_of(module: str) -> str:

@@ -25,7 +25,7 @@ _SHOWN = 600
 
 
 class Party(enum.StrEnum):
-    """Whose fault something is."""
+    """The party whose fault something is."""
 
     AGENT = "agent"  #                    scored
     INFRASTRUCTURE = "infrastructure"  #  played again, never scored
@@ -34,7 +34,7 @@ class Party(enum.StrEnum):
 
 
 class FaultCause(enum.StrEnum):
-    """What went wrong. The words are those of logs, tables and ``evaluation.json``."""
+    """Cause of a failure. The words are those of logs, tables and ``evaluation.json``."""
 
     CONTEXT_FULL = "context_full"
     CUT_BY_LIMIT = "cut_by_limit"
@@ -66,7 +66,7 @@ class FaultCause(enum.StrEnum):
 
     @property
     def passes(self) -> bool:
-        """Whether the same request may be answered a moment later."""
+        """True if the same request may be answered a moment later."""
         return self in _PASSING
 
 
@@ -94,7 +94,7 @@ _PASSING = frozenset(
 
 
 class Blame(NamedTuple):
-    """Who is to blame for what, and the words that say so.
+    """Cause of a fault, and thereby the party to blame, with the words that say so.
 
     >>> str(of_answer(400, '{"error": {"code": "context_length_exceeded", "message": "Too long."}}'))
     'context_full: Too long.'
@@ -113,7 +113,7 @@ class Blame(NamedTuple):
 
 
 class _Evidence(NamedTuple):
-    """What an error's body says: its codes and types, its words, both in lower case, and the places that it names."""
+    """Contents of an error's body: its codes and types, its words, both in lower case, and the places that it names."""
 
     codes: frozenset[str]
     said: str  # the words as they are written
@@ -177,13 +177,13 @@ _REFUSAL_WORDS = re.compile(
     r"|flagged (?:as|by|for)|(?:input|prompt|request|content) (?:was|is|has been) flagged|inappropriate content|considered high risk|blocked by (?:our|the) (?:content|safety)|new_sensitive"
 )
 _STATUS_OF = {"1002": 429, "1004": 401, "1008": 402, "1039": 429, "1041": 429, "2013": 400, "2049": 401}
-"""What numbers mean that stand in an answer of status 200 (MiniMax's)."""
+"""Status of each number that stands in an answer of status 200 (MiniMax's)."""
 _CALL_CODES = frozenset({"tool_use_failed", "malformed_function_call", "tool_call_parse_error"})
 _CALL_WORDS = re.compile(
     r"(?:failed to parse|error parsing|could not parse|cannot parse|unable to parse) (?:the )?(?:tool|function)[ _]?calls?"
     r"|failed to call a function"
 )
-"""What servers say that cannot read a call which their model has written."""
+"""Words of servers that cannot read a call which their model has written."""
 _OVERLOAD_CODES = frozenset(
     {"overloaded_error", "overloaded", "service_unavailable", "unavailable", "model_overloaded"}
 )
@@ -289,7 +289,7 @@ def of_rpc(said: str, *, silent: bool = False, gone: bool = False) -> Blame:
 
 
 def _by_code(status: int, found: _Evidence) -> FaultCause | None:
-    """What statuses and codes say by themselves."""
+    """Find the cause that statuses and codes tell by themselves."""
     codes = found.codes
     if codes & _CREDIT_CODES or status == 402:
         return FaultCause.OUT_OF_CREDIT
@@ -309,7 +309,7 @@ def _by_code(status: int, found: _Evidence) -> FaultCause | None:
 
 
 def _by_words(status: int, found: _Evidence) -> FaultCause | None:
-    """What words say where no code did."""
+    """Find the cause that words tell where no code did."""
     if status < 500 and _CREDIT_WORDS.search(found.words):
         return FaultCause.OUT_OF_CREDIT
     if any(pattern.search(found.words) for pattern in _FULL_WORDS) or status == 413:
@@ -327,7 +327,7 @@ def _status_of(code: str) -> int | None:
 
 
 def _parameter(found: _Evidence, sent: Sequence[str]) -> str:
-    """Which of the names that were sent an error refuses; empty where it names none."""
+    """Return the one of the names that were sent that an error refuses; empty where it names none."""
     if _WANTED.search(found.words):
         return ""
     for place in found.places:
@@ -341,7 +341,7 @@ def _parameter(found: _Evidence, sent: Sequence[str]) -> str:
 
 
 def _names(words: str, name: str) -> bool:
-    """Whether words speak of a parameter, also without its underscores (``presencePenalty``)."""
+    """Say whether words speak of a parameter, also without its underscores (``presencePenalty``)."""
     said = re.escape(name.lower()).replace("_", "_?")
     return re.search(rf"(?<![a-z0-9_-]){said}(?![a-z0-9_-])", words) is not None
 

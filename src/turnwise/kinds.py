@@ -1,4 +1,4 @@
-"""What can be registered under a name: the kinds of components, and the words in which some of them declare themselves."""
+"""Kinds of components that can be registered under a name, and the words in which some of them declare themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class ComponentKind(NamedTuple):
-    """What can be registered: what it is for, the package in whose modules ours are, and the tests on all of them."""
+    """A kind of components: what it is for, the package in whose modules ours are, and the tests on all of them."""
 
     about: str
     home: str
@@ -138,19 +138,19 @@ KINDS: Mapping[str, ComponentKind] = {
 """Every kind, those of the trainer in the order in which a batch passes them."""
 
 READS = ("tokens", "forward pass", "context", "copy of the policy", "rewards", "outcomes", "gold", "memory")
-"""What a signal may look at. A signal that reads rewards is measured after them, so that no reward can ask for it."""
+"""Things that a signal may look at. A signal that reads rewards is measured after them, so that no reward can ask for it."""
 
 PLAYED = "played groups"
-"""What a source may look at beside its own: what the policy played for the update."""
+"""Input that a source may look at beside its own: what the policy played for the update."""
 
 SLOPES = ("-A", "-c·A", "own")
-"""What the slope of a loss in the log-probability of a fresh sample may be: a policy gradient, the same up to a
-positive factor of each token, or whatever the loss is made for."""
+"""Slopes that a loss may have in the log-probability of a fresh sample: a policy gradient, the same up to a positive
+factor of each token, or whatever the loss is made for."""
 
 AIMS = {
     "-A": "the credit rule's, by its policy gradient on fresh samples",
     "-c·A": "the credit rule's, by its policy gradient with a positive factor for each token",
 }
-"""What a loss of such a slope pursues, unless it says otherwise."""
+"""Aim that a loss of such a slope pursues, unless it says otherwise."""
 
 BIASES = ("unbiased", "biased", "changes the objective")

@@ -75,7 +75,7 @@ def read_yaml_text(text: str, *, quick: bool = False) -> YamlText:
 
 
 def _weigh(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node stands for.
+    """Count the values that a node stands for.
 
     Raises:
         YamlRefused: too many, an alias inside of what it names, or a number of great length.

@@ -43,7 +43,7 @@ Target = TypeVar("Target")
 
 @dataclass(frozen=True)
 class Component:
-    """What is registered under a kind and a name."""
+    """A thing that is registered under a kind and a name."""
 
     kind: str
     name: str
@@ -80,7 +80,7 @@ class Component:
 
     @property
     def summary(self) -> str:
-        """What it is, in a line: as it was declared, or the first line of the docstring."""
+        """The description in a line: as it was declared, or the first line of the docstring."""
         return self.about or inspect.cleandoc(self.target.__doc__ or "").partition("\n")[0]
 
     @property
@@ -267,7 +267,7 @@ def _enter(entry: Component) -> None:
 
 
 def _same(one: Component, other: Component) -> bool:
-    """Whether it is one component that is defined anew, or whose file is imported under another name."""
+    """Say whether it is one component that is defined anew, or whose file is imported under another name."""
     return _qualname(one) == _qualname(other) and (one.module == other.module or one.file == other.file)
 
 
@@ -329,7 +329,7 @@ def likely_component(kind: str, name: str) -> Component | None:
 
 
 def components_in(module: ModuleType) -> list[Component]:
-    """What a module that was imported has registered, in its order."""
+    """List the components that a module that was imported has registered, in its order."""
     file = os.path.realpath(module.__file__ or "")
     return [entry for entry in _components.values() if entry.file == file]
 
@@ -376,7 +376,7 @@ def load_plugins() -> None:
 
 
 def _is_beginning(module: str) -> bool:
-    """Whether a module is being imported just now, so that what it registers is not there yet."""
+    """Say whether a module is being imported just now, so that what it registers is not there yet."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
 
@@ -431,7 +431,7 @@ def not_found(kind: str, name: str, known: Iterable[str], otherwise: str = "") -
 
 
 def _is_beside(name: str, near: str) -> bool:
-    """Whether two names can be one with a typing error: both have the same namespace, or none."""
+    """Say whether two names can be one with a typing error: both have the same namespace, or none."""
     return name.rpartition("/")[0] == near.rpartition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""What every component of a kind must do, as tests that run on any of them: ours, a plugin's, or one in a file.
+"""Requirements of every component of a kind, as tests that run on any of them: ours, a plugin's, or one in a file.
 
 Each kind (:data:`turnwise.kinds.KINDS`) names the module with its ``REQUIREMENTS``: what is required, in words, and
 the function that tests it. ``turnwise check KIND/NAME`` and our own tests run the same functions.
@@ -36,7 +36,7 @@ def require(holds: object, otherwise: str) -> None:
 
 
 class TestedRequirement(NamedTuple):
-    """Whether a requirement is met (None: it could not be tested), and what was seen."""
+    """Result of a requirement's test: whether it is met (None: it could not be tested), and what was seen."""
 
     ok: bool | None
     detail: str
@@ -44,7 +44,7 @@ class TestedRequirement(NamedTuple):
 
 @dataclass(frozen=True)
 class ComponentReport:
-    """What was found of one component, requirement by requirement."""
+    """Findings about one component, requirement by requirement."""
 
     kind: str
     name: str
@@ -62,7 +62,7 @@ class ComponentReport:
 
 
 def requirements(kind: str) -> Requirements:
-    """What is required of a kind."""
+    """Return the requirements of a kind."""
     return importlib.import_module(KINDS[kind].tests).REQUIREMENTS[kind]
 
 

@@ -55,7 +55,7 @@ _ASSIGNED = re.compile(
     r"|passw(?:or)?d)\\?['\"]?\s{0,3}[:=]\s{0,3})"
     r"(?:\\?\"[^\"\\\n]{4,}|\\?'[^'\\\n]{4,}|(?![$\[])[^\s'\",;&)\]}\\]{8,})"
 )
-"""What stands after a name that says that it is secret, in quotes or not."""
+"""Pattern of what stands after a name that says that it is secret, in quotes or not."""
 _ASSIGNED_WORD = re.compile(
     r"(?i)((?<!eos_)(?<!bos_)(?<!pad_)(?<!unk_)(?<!stop_)(?<!mask_)(?:secret|token)\\?['\"]?\s{0,3}[:=]\s{0,3}\\?['\"]?)"
     r"(?=[\w\-.~+/=]{0,64}\d)(?=[\w\-.~+/=]{0,64}[a-z])[\w\-.~+/=]{8,}"
@@ -177,7 +177,7 @@ def _names_secret(name: str) -> bool:
 
 
 def _holds_secret(name: str, value: str) -> bool:
-    """Whether an environment variable holds a secret; the shell's own PWD is a folder."""
+    """Say whether an environment variable holds a secret; the shell's own PWD is a folder."""
     return name != "PWD" and _names_secret(name) and not value.isdigit()
 
 
@@ -195,5 +195,5 @@ def _environment() -> tuple[tuple[str, str], ...]:
 
 @functools.lru_cache(maxsize=4)
 def _secret_values(environment: tuple[tuple[str, str], ...], known: frozenset[str]) -> tuple[str, ...]:
-    """What secret environment variables hold and options have shown, the longest first."""
+    """Collect what secret environment variables hold and options have shown, the longest first."""
     return tuple(sorted({value for _, value in environment} | known, key=len, reverse=True))

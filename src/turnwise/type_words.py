@@ -1,4 +1,4 @@
-"""What a value must be, in plain words, from the errors of pydantic."""
+"""Descriptions of what a value must be, in plain words, from the errors of pydantic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def listed(text: str) -> str:
 
 
 def wanted_kind(detail: Mapping[str, Any]) -> str:
-    """What pydantic asks for in one of its errors, in plain words; "something else" where that is hard to say.
+    """Say what pydantic asks for in one of its errors, in plain words; "something else" where that is hard to say.
 
     >>> wanted_kind({"type": "int_parsing"}), wanted_kind({"type": "literal_error", "ctx": {"expected": "'a' or 'b'"}})
     ('a whole number', "'a' or 'b'")

@@ -40,15 +40,15 @@ from turnwise.errors import DeadlineError
 from turnwise.terminal import visible
 
 POLL_S = 0.1
-"""How often calls are looked at."""
+"""Seconds between two looks at the calls."""
 STRIKE_S = 0.02
-"""How long an interrupt stays pending in a thread that does not take it."""
+"""Seconds that an interrupt stays pending in a thread that does not take it."""
 LONGEST_PAUSE_S = 30.0
 """Between two interrupts of one call; the first are a second or two apart."""
 GRACE_S = 5.0
-"""How long an interrupted call on the event loop's thread may take to end before the process does."""
+"""Seconds that an interrupted call on the event loop's thread may take to end before the process does."""
 HELD_S = 10.0
-"""How long the event loop may be held before whoever holds it is named."""
+"""Seconds that the event loop may be held before whoever holds it is named."""
 ENGINE_HELD_S = 300.0
 """The same for an engine that samples on the event loop's thread: a step of a large model on a CPU takes its time."""
 EXIT_CODE = 70
@@ -222,7 +222,7 @@ def limited_or_fatal(
 
 
 def late(what: str, seconds: float, place: str = "") -> DeadlineError:
-    """What to tell of a call that took too long; ``place`` is where it stood."""
+    """Return the error for a call that took too long; ``place`` is where it stood."""
     at = f" (it stood at {place})" if place else ""
     return DeadlineError(
         f"{what} took more than {seconds:g} s{at}.",
@@ -323,7 +323,7 @@ def _interrupt(thread: int, kind: type[BaseException] | None) -> None:
 
 
 def _debugged(thread: int) -> bool:
-    """Whether somebody steps through the thread: a breakpoint is no hang."""
+    """Say whether somebody steps through the thread: a breakpoint is no hang."""
     frame: FrameType | None = sys._current_frames().get(thread)
     while frame is not None:
         if frame.f_trace is not None:

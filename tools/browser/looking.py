@@ -27,7 +27,7 @@ class Thing(NamedTuple):
 
 
 class View(NamedTuple):
-    """What there is to see. ``address`` is the path within the origin."""
+    """A page as there is to see. ``address`` is the path within the origin."""
 
     address: str
     title: str

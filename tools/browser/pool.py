@@ -98,7 +98,7 @@ class Chromium:
 
     @property
     def contexts(self) -> int:
-        """How many browser contexts there are, leased or waiting."""
+        """The number of browser contexts, leased or waiting."""
         return len(self._browser.contexts) if self._browser is not None else 0
 
     def close(self) -> None:

@@ -76,7 +76,7 @@ class Session:
         return self._window.path(self._tab.address)
 
     def nodes(self) -> tuple[Node, ...]:
-        """What can be acted on."""
+        """Nodes that can be acted on."""
         return tuple(self._do(self._fresh()).values())
 
     # --- acting ----------------------------------------------------------------------------------

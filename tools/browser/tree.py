@@ -125,7 +125,7 @@ def _node(ax: Mapping[str, Any], role: str, depth: int) -> tuple[Node, bool]:
 
 
 def _tells(state: str, properties: Mapping[str, Any], role: str) -> bool:
-    """Whether a state is worth a word: what is false goes without saying, except that something is closed."""
+    """Say whether a state is worth a word: what is false goes without saying, except that something is closed."""
     if state == "expanded" and state in properties:
         return not role.lower().startswith("combobox")
     return properties.get(state) not in (None, False, "false", "")
@@ -138,7 +138,7 @@ def _said(state: str, value: object) -> str:
 
 
 def _tells_all(ax: Mapping[str, Any], node: Node, by_id: Mapping[str, Any]) -> bool:
-    """Whether the name says all that is inside: then the inside need not be shown again."""
+    """Say whether the name tells all that is inside: then the inside need not be shown again."""
     if node.role == "text" or node.role == "textbox" or node.role == "searchbox":
         return True
     if not node.name:

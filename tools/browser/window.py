@@ -19,7 +19,7 @@ from turnwise.tools.browser.pool import Chromium
 from turnwise.tools.browser.tab import PATIENCE, Hung, Tab
 
 TABS = 5
-"""How many tabs a session may have open; more are closed at once."""
+"""Most tabs that a session may have open; more are closed at once."""
 
 _NEW_TAB = 1.0  # seconds within which a tab that a page asked for is there, unless Chromium refused it
 
@@ -134,7 +134,7 @@ class BrowserWindow:
         await self._browser.give_back(self._context, self.origin)
 
     def allowed(self, address: str) -> bool:
-        """Whether an address lies within the origin."""
+        """Say whether an address lies within the origin."""
         parts = urlsplit(address)
         return f"{parts.scheme}://{parts.netloc}" == self.origin
 

@@ -1,1 +1,1 @@
-"""What is required of dialects and sandboxes: the tests that `turnwise check` and our own suite run."""
+"""Requirements of dialects and sandboxes: the tests that `turnwise check` and our own suite run."""

@@ -1,4 +1,4 @@
-"""What is required of dialects: what is written is read again, and nothing is an exception."""
+"""Requirements of dialects: what is written is read again, and nothing is an exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is required of sandboxes: every check of the conformance suite, or a reason for not claiming it."""
+"""Requirements of sandboxes: every check of the conformance suite, or a reason for not claiming it."""
 
 from __future__ import annotations
 

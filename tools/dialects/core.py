@@ -1,4 +1,4 @@
-"""What a dialect of tool calling is: how calls are written as text, and read out of it."""
+"""Dialects of tool calling: how calls are written as text, and read out of it."""
 
 from __future__ import annotations
 

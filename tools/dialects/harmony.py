@@ -122,7 +122,7 @@ def _parts(text: str) -> Iterator[_Words | _Called]:
 
 
 def _body(text: str, begin: int) -> tuple[int, int]:
-    """Where the arguments of a call end, and where its message does.
+    """Find the end of a call's arguments, and the end of its message.
 
     Raises:
         ToolError: something else follows.

@@ -43,7 +43,7 @@ class Group(NamedTuple):
 
 
 def available() -> bool:
-    """Whether groups with memory and process limits can be made here."""
+    """Return whether groups with memory and process limits can be made here."""
     return os.geteuid() == 0 and _parents() is not None
 
 
@@ -85,7 +85,7 @@ def leftovers() -> list[Path]:
 
 
 def _parents() -> dict[str, Path] | None:
-    """Where groups are made: ``all`` in version 2; memory, pids and cpu in version 1."""
+    """Find the folders where groups are made: ``all`` in version 2; memory, pids and cpu in version 1."""
     if (_TOP / "cgroup.controllers").is_file():
         return _unified()
     own = _own_groups()

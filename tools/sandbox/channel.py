@@ -34,7 +34,7 @@ for name,text in json.loads(take(struct.unpack(">I",take(4))[0])):
     exec(compile(text,name,"exec"),module.__dict__)
 module.main()
 """
-"""What a root's Python is started with (``python3 -I -S -c BOOT settings``): it loads the supervisor from stdin."""
+"""Program with which a root's Python is started (``python3 -I -S -c BOOT settings``): it loads the supervisor from stdin."""
 
 
 class Channel:
@@ -104,7 +104,7 @@ class Channel:
 
 
 class ChannelAnswer(NamedTuple):
-    """What a supervisor answers: a few named values, and bytes."""
+    """The answer of a supervisor: a few named values, and bytes."""
 
     header: dict[str, Any]
     payload: bytes

@@ -1,4 +1,4 @@
-"""What a sandbox is: a place where a model's commands run and can do no harm, and whose files are values.
+"""Sandboxes: places where a model's commands run and can do no harm, and whose files are values.
 
 A :class:`Backend` starts a :class:`Sandbox` from an :class:`SandboxImage`: a read-only root and layers of files.
 Three rules hold in every backend, and make snapshots exact and forks cheap:
@@ -26,7 +26,7 @@ from turnwise.tools.sandbox.files import Layer, digest_of
 
 MIB = 2**20
 DOOR = "/dev/turnwise"
-"""Where commands find the socket of ``SandboxLimits.door``."""
+"""Path at which commands find the socket of ``SandboxLimits.door``."""
 
 
 class SandboxError(InfraError):
@@ -39,7 +39,7 @@ class PathError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """What a sandbox may use. Bytes are bytes, seconds are of wall time; ``cpus`` may be a fraction.
+    """Limits of a sandbox. Bytes are bytes, seconds are of wall time; ``cpus`` may be a fraction.
 
     ``memory`` is that of processes; files lie in memory too, but count against ``disk`` (working folder) and
     ``scratch`` (``/tmp`` and ``/dev/shm``, each). ``output`` is how much of each stream is kept per
@@ -78,7 +78,7 @@ class Root:
 
 @dataclass(frozen=True)
 class SandboxImage:
-    """Where a sandbox starts from; immutable, and what a snapshot is.
+    """The beginning of a sandbox; immutable, and what a snapshot is.
 
     ``env`` is all that commands see of an environment beside ``PATH``, ``HOME``, ``USER`` and ``LANG``.
     """
@@ -103,7 +103,7 @@ class SandboxImage:
 
 
 class Ended(StrEnum):
-    """How a command ended."""
+    """The end of a command."""
 
     EXIT = "it exited, or a signal ended it"
     TIMEOUT = "its time was up, and it was killed with all its children"
@@ -112,7 +112,7 @@ class Ended(StrEnum):
 
 
 class ExecResult(NamedTuple):
-    """What a command did. ``exit_code`` is 128 + n where signal n ended it, 127 where there is no such command.
+    """The result of a command. ``exit_code`` is 128 + n where signal n ended it, 127 where there is no such command.
 
     ``stdout`` and ``stderr`` are their first and last bytes with a marker between where they were cut;
     ``stdout_bytes`` and ``stderr_bytes`` count what was written.
@@ -129,7 +129,7 @@ class ExecResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself, with exit code 0."""
+        """True if it ended by itself, with exit code 0."""
         return self.exit_code == 0 and self.ended is Ended.EXIT
 
     @property
@@ -211,7 +211,7 @@ class Sandbox(ABC):
 
     @abstractmethod
     def list(self, path: str = "", *, depth: int = 1, limit: int = 1000) -> tuple[FileInfo, ...]:
-        """What is in a folder, sorted, ``depth`` levels deep; links are not followed.
+        """List the contents of a folder, sorted, ``depth`` levels deep; links are not followed.
 
         Raises:
             PathError: there is no such folder.
@@ -251,7 +251,7 @@ class Sandbox(ABC):
 
 
 class Status(NamedTuple):
-    """Whether a backend works on this machine; if not, what to do."""
+    """Status of a backend on this machine: if it does not work, what to do."""
 
     ok: bool
     detail: str
@@ -263,13 +263,13 @@ class Backend(ABC):
 
     name: ClassVar[str]
     has_doors: ClassVar[bool] = False
-    """Whether its sandboxes have no network and may have a ``SandboxLimits.door``."""
+    """True if its sandboxes have no network and may have a ``SandboxLimits.door``."""
     lacks: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Checks of the conformance suite that it does not claim to pass, each with the reason."""
 
     @abstractmethod
     def status(self) -> Status:
-        """Whether it works here; quick, and changes nothing."""
+        """Say whether it works here; quick, and changes nothing."""
 
     def sweep(self, pid: int | None = None) -> list[str]:
         """Remove what it keeps outside of this machine's processes for a dead process (for any); the names of it."""

@@ -26,7 +26,7 @@ _USUAL = Path("/var/run/docker.sock")
 
 
 def address() -> str | None:
-    """Where a daemon may be reached: ``$DOCKER_HOST``, our own, or the machine's; None where there is none."""
+    """Return the address of a daemon: ``$DOCKER_HOST``, our own, or the machine's; None where there is none."""
     if named := os.environ.get("DOCKER_HOST"):
         return named
     for path in (SOCKET, _USUAL):

@@ -88,7 +88,7 @@ class Layer:
 
     @classmethod
     def from_tar(cls, archive: tarfile.TarFile) -> Layer:
-        """What an archive of one folder holds, as a working folder. Nothing is unpacked on this machine.
+        """Read an archive of one folder, as a working folder. Nothing is unpacked on this machine.
 
         Hard links become files; devices are left out, and so is what would lie outside of the folder.
         """
@@ -116,7 +116,7 @@ class Layer:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What is in the layer, parents before children."""
+        """Contents of the layer, parents before children."""
         return self._decoded[0]
 
     @cached_property

@@ -132,7 +132,7 @@ def start_live(
 def settings(
     folders: Mapping[str, str], limits: SandboxLimits, *, isolated: bool, **more: builtins.object
 ) -> str:
-    """What a supervisor is sent at its start."""
+    """Write the settings that a supervisor is sent at its start."""
     rlimits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": 1024}
     extra = more.pop("rlimits", {})
     assert isinstance(extra, dict)

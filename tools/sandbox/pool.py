@@ -79,7 +79,7 @@ class Pool(Backend):
             self._add(key)
 
     def waiting(self) -> int:
-        """How many sandboxes wait to be used."""
+        """The number of sandboxes that wait to be used."""
         return sum(map(len, self._ready.values()))
 
     def close(self) -> None:

@@ -74,7 +74,7 @@ def _reap(pid: int | None, *, containers: bool) -> list[str]:
 
 
 def _processes(pid: int | None) -> Iterator[_Found]:
-    """What belongs to a process (to any)."""
+    """Find the processes that belong to a process (to any)."""
     for process in psutil.process_iter():
         name = _owner_of(process)
         if name and pid in (None, int(name.partition("-")[0])):
@@ -125,7 +125,7 @@ def _driver(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _containers(pid: int | None) -> list[str]:
-    """What backends keep outside of this machine's processes, of those that keep anything there."""
+    """Remove what backends keep outside of this machine's processes, of those that keep anything there."""
     removed: list[str] = []
     for entry in components("sandbox"):
         if entry.target.sweep is Backend.sweep:

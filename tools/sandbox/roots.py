@@ -43,7 +43,8 @@ _USELESS = (
 
 
 def cache_folder() -> Path:
-    """Where roots and the private Docker daemon live: ``sandboxes`` in ``$TURNWISE_CACHE`` or ``~/.cache/turnwise``."""
+    """Return the folder of roots and of the private Docker daemon: ``sandboxes`` in ``$TURNWISE_CACHE`` or
+    ``~/.cache/turnwise``."""
     if named := os.environ.get("TURNWISE_CACHE"):
         return Path(named) / "sandboxes"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "sandboxes"
@@ -56,7 +57,7 @@ def root_name(root: Root) -> str:
 
 
 def built_root(root: Root) -> Path | None:
-    """Where this root lies if it has been built."""
+    """Return the folder of this root if it has been built."""
     folder = cache_folder() / "roots" / root_name(root)
     return folder if folder.is_dir() else None
 
@@ -145,7 +146,7 @@ def _download(packages: Sequence[str]) -> list[str]:
 
 
 def _finish(made: Path) -> None:
-    """What maintainer scripts would have done."""
+    """Do what maintainer scripts would have done."""
     for name in _USELESS:
         shutil.rmtree(made / name, ignore_errors=True)
     for name in ("work", "tmp", "proc", "dev", "sys", "run", "root", "home", "var/tmp"):

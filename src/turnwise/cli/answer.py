@@ -29,7 +29,7 @@ class VerbResult:
 
 
 class VerbProblem(NamedTuple):
-    """What went wrong: the kind of error, its cause, and what to do about it."""
+    """A verb's problem: the kind of error, its cause, and what to do about it."""
 
     error: str
     cause: str

@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
 
 class PairOptions(NamedTuple):
-    """How all pairs are evaluated.
+    """Options with which all pairs are evaluated.
 
     Attributes:
         options: of :func:`turnwise.evaluate`.
@@ -68,7 +68,7 @@ class PairOptions(NamedTuple):
 
 
 class PlayedPair(NamedTuple):
-    """What a pair came to: figures, or why there are none."""
+    """The result of a pair: figures, or why there are none."""
 
     pair: Pair
     folder: EvaluationFolder | None
@@ -182,7 +182,7 @@ def _player(pair: Pair, asked: PairOptions) -> Policy:
 
 
 def _is_elsewhere(policy: str) -> bool:
-    """Whether a policy's engine is elsewhere, and may want the token."""
+    """Say whether a policy's engine is elsewhere, and may want the token."""
     return policy.startswith("remote:")
 
 
@@ -236,7 +236,7 @@ def _environments_at(suites: set[str], policies: set[str], asked: PairOptions) -
 
 
 def _request(pair: Pair, asked: PairOptions) -> dict[str, Json]:
-    """What an episode's outcome depends on: a resume must ask the same."""
+    """Collect all that an episode's outcome depends on: a resume must ask the same."""
     from turnwise.agents.log.records import env_version
     from turnwise.agents.policies.registry import fingerprint
     from turnwise.envs.registry import env_class, get_suite

@@ -1,4 +1,4 @@
-"""What `turnwise explain` said of a recipe, kept for as long as all that it came from stays as it was.
+"""Answers of `turnwise explain` on recipes, each kept for as long as all that it came from stays as it was.
 
 A recipe is checked by trying its parts on small batches, and loading torch for that takes longer than all the rest. So the
 answer is kept in ``~/.cache/turnwise/explained`` (``XDG_CACHE_HOME``), under a hash of what decides it: the recipe's text and the
@@ -42,7 +42,7 @@ _CODE = (".py", ".yaml")
 
 
 class KeptAnswer(NamedTuple):
-    """Where the answer to a question is kept."""
+    """The place where the answer to a question is kept."""
 
     file: Path
 
@@ -131,7 +131,7 @@ def _run(module: ModuleType | None) -> None:
 
 
 def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
-    """Where the answer for a recipe with these changes is kept; None where it must not be."""
+    """Return the place where the answer for a recipe with these changes is kept; None where it must not be."""
     folder = Path(turnwise.__file__).parent
     given = Path(recipe) if recipe.endswith((".yaml", ".yml")) else None
     file = given or folder / "trainers" / "recipe" / "presets" / f"{recipe}.yaml"
@@ -213,7 +213,7 @@ def _content(path: str) -> str:
 
 
 def _named(value: str) -> tuple[str, list[int]] | None:
-    """Where a file or folder is that a recipe may mean, with its state; None where there is none."""
+    """Find the file or folder that a recipe may mean, with its state; None where there is none."""
     state = _state(Path(value))
     return (os.path.realpath(value), state) if state else None
 

@@ -1,4 +1,4 @@
-"""What each verb prints with ``--json``: the reference of the command line, and what tests hold verbs to."""
+"""Forms of what each verb prints with ``--json``: the reference of the command line, and what tests hold verbs to."""
 
 from __future__ import annotations
 

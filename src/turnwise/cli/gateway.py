@@ -26,7 +26,7 @@ _ROOM = "Make room, or choose another --out; the episodes that are in the log st
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ServedAt:
-    """Where episodes are served, of which tasks, and how many.
+    """Address at which episodes are served, of which tasks, and how many.
 
     Attributes:
         split: train, dev or test.
@@ -53,7 +53,7 @@ class ServedAt:
     out: Path | None = None
 
     def options(self, suite: str, limits: SessionLimits, *, acts_are_turns: bool = False) -> HostOptions:
-        """What sessions are opened with."""
+        """Return the options with which sessions are opened."""
         from turnwise.agents.hosting.session_host import HostOptions
         from turnwise.envs.registry import get_suite
         from turnwise.tasks.core import Split
@@ -76,7 +76,7 @@ _ANYWHERE = ServedAt()
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What each session may use.
+    """Limits of each session.
 
     Attributes:
         calls: Replies that a session may get.
@@ -156,7 +156,7 @@ def serve(suite: str, /, *, agent: str = "agent", place: ServedAt = _ANYWHERE) -
 
 
 class _Served(NamedTuple):
-    """Where the episodes are kept, those that are, and what went wrong where no more could be."""
+    """The folder in which the episodes are kept, those that are, and what went wrong where no more could be."""
 
     folder: EvaluationFolder | None
     episodes: list[Episode]

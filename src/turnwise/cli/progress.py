@@ -15,7 +15,7 @@ from turnwise.console import SafeConsole
 from turnwise.terminal import Guarded, visible
 
 EVERY_S = 30.0
-"""How often a line is written where there is no terminal, as in a batch job's log."""
+"""Seconds between two lines where there is no terminal, as in a batch job's log."""
 
 
 class ProgressLine:

@@ -46,7 +46,7 @@ def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
 
 
 def bias_file(recipe: Recipe) -> Path:
-    """Where the bias of a recipe with these parts, computed by the code that there is, is kept."""
+    """Return the file in which the bias of a recipe with these parts, computed by the code that there is, is kept."""
     key = json.dumps([_parts(recipe), code_state()], sort_keys=True)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "turnwise" / "bias" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"

@@ -15,7 +15,7 @@ from turnwise.kinds import KINDS
 
 
 class ScaffoldNames(NamedTuple):
-    """What one name is called where: on PyPI, as an import, as a class and as an environment id."""
+    """Forms of one name: on PyPI, as an import, as a class and as an environment id."""
 
     distribution: str
     package: str
@@ -69,7 +69,7 @@ def scaffold(name: str, where: Path) -> list[Path]:
 
 
 class PartNames(NamedTuple):
-    """What a component of one's own is called where."""
+    """Names of a component of one's own: on PyPI, as an import, in the registry and as a class."""
 
     distribution: str
     package: str

@@ -17,7 +17,7 @@ FORM = ".github/ISSUE_TEMPLATE/new-part.yml"
 
 
 class PageText(NamedTuple):
-    """What a page says that the registry does not know."""
+    """Text of a page that the registry does not know."""
 
     form: str  # what is registered
     use: str  # how a run, a spec or an environment names it

@@ -1,11 +1,11 @@
-"""What hostile pages try. Rows are those of the project's catalogue of attacks, group I (99 to 101)."""
+"""Attacks that hostile pages try. Rows are those of the project's catalogue of attacks, group I (99 to 101)."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
 Holds = Literal["inside", "one turn", "quoted", "refused"]
-"""What must hold: nothing leaves · it costs one turn · text stays text · the address is not opened."""
+"""Rules that must hold: nothing leaves · it costs one turn · text stays text · the address is not opened."""
 
 
 Wall = Literal[
@@ -22,7 +22,7 @@ Wall = Literal[
     "downloads",
     "Chromium",
 ]
-"""What stops it. tests/web/test_controls.py takes each away, but for Chromium's own, and sees the attack succeed."""
+"""Defence that stops it. tests/web/test_controls.py takes each away, but for Chromium's own, and sees the attack succeed."""
 
 
 class BrowserAttack(NamedTuple):

@@ -18,7 +18,7 @@ _GRACE = 0.3  # seconds in which a packet that was sent arrives
 
 
 class AttackOutcome(NamedTuple):
-    """What came of an attack. ``problem`` is empty where everything held."""
+    """The result of an attack. ``problem`` is empty where everything held."""
 
     problem: str
     seen: str  # in words, for the table
@@ -50,7 +50,7 @@ def play(site: Hostile, session: Session, attack: BrowserAttack) -> AttackOutcom
 
 
 def turn(site: Hostile, session: Session, attack: BrowserAttack) -> tuple[str, str]:
-    """What the agent receives, and what it sees."""
+    """Return the message that the agent receives, and the page that it sees."""
     try:
         session.goto(site.filled(attack.address) if attack.address else f"/attack/{attack.name}")
         if attack.click:
@@ -67,7 +67,7 @@ def turn(site: Hostile, session: Session, attack: BrowserAttack) -> tuple[str, s
 
 
 def _still_there(session: Session) -> str:
-    """What is wrong with the session one turn later."""
+    """Return what is wrong with the session one turn later."""
     try:
         if not session.address.startswith("/"):
             return f"{session.address} stayed open"
@@ -86,7 +86,7 @@ def _not_quoted(session: Session, attack: BrowserAttack) -> str:
 
 
 def passes_for_more(attack: BrowserAttack, texts: Mapping[str, str]) -> str:
-    """How an order on a page could pass for something else than the page's text, in what each view shows of it."""
+    """Describe how an order on a page could pass for something else than the page's text, in what each view shows of it."""
     for kind, text in texts.items():
         if attack.name in UNSEEN and "INJECTED" in text:
             return f"what nobody sees is in the view {kind}"

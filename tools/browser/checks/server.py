@@ -31,7 +31,7 @@ class Hostile:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What pages may write in their text."""
+        """Placeholders that pages may write in their text."""
         host, _, port = self.origin.removeprefix("http://").partition(":")
         return {
             "{outside}": self.outside,

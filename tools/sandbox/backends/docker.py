@@ -109,7 +109,7 @@ class DockerBackend(Backend):
         return found | {f"image {one.id}" for one in client.images.list(filters={"dangling": True})}
 
     def files_of(self, root: Root, folder: str) -> Layer:
-        """What an image has in a folder, as a layer for the working folder (``/testbed`` of SWE-bench)."""
+        """Read an image's files in a folder, as a layer for the working folder (``/testbed`` of SWE-bench)."""
         reference, _ = self._reference(root)
         with self.container(reference) as container, tempfile.TemporaryDirectory() as temporary:
             stream, _ = container.get_archive(folder)
@@ -222,7 +222,7 @@ def _sandboxes(client: Any) -> list[Any]:
 
 
 def _description(client: Any, limits: SandboxLimits, uid: int, folders: dict[str, str]) -> dict[str, Any]:
-    """What makes the container a sandbox."""
+    """Describe the container so that it is a sandbox."""
     memory = limits.memory + limits.disk + 2 * limits.scratch + _OVERHEAD
     how = f"uid={uid},gid={uid},mode=0755,exec,nosuid,nodev"
     small = f"size={limits.scratch},nr_inodes={max(limits.inodes // 4, 64)},{how}"

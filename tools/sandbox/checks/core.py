@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
 
 class CheckOutcome(NamedTuple):
-    """What came of a check: pass, declared (not run, with the reason) or FAIL."""
+    """The result of a check: pass, declared (not run, with the reason) or FAIL."""
 
     check: Check
     result: str
@@ -74,11 +74,11 @@ class Lab:
     home: Path
     """A folder of the host with a file that holds the canary."""
     port: int
-    """Where a host's process listens on 127.0.0.1."""
+    """Port of 127.0.0.1 at which a host's process listens."""
     abstract: str
     """The name of a host's abstract unix socket."""
     knocks: list[str] = field(default_factory=list[str])
-    """Who reached a listener of the host."""
+    """Callers that reached a listener of the host."""
     _shared: Sandbox | None = None
 
     @property

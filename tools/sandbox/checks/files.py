@@ -14,7 +14,7 @@ _ALL_BYTES = bytes(range(256))
 
 @contextlib.contextmanager
 def refused() -> Iterator[None]:
-    """What is done in here must be refused with a :class:`PathError`."""
+    """Require that what is done in here is refused with a :class:`PathError`."""
     try:
         yield
     except PathError:

@@ -1,1 +1,1 @@
-"""What runs inside a sandbox. It is handed over as source, so it imports nothing but the standard library."""
+"""Code that runs inside a sandbox. It is handed over as source, so it imports nothing but the standard library."""

@@ -114,7 +114,7 @@ def feed(stdin: int, view: memoryview) -> memoryview:
 
 
 def drain(fd: int, kept: Kept) -> None:
-    """What the killed left in the pipe."""
+    """Read what the killed left in the pipe."""
     os.set_blocking(fd, False)
     with contextlib.suppress(BlockingIOError):
         for _ in range(64):
@@ -178,7 +178,7 @@ def reap(pid: int, block: bool = False) -> int | None:
 
 
 def out_of_memory() -> int:
-    """How many processes of this sandbox the kernel has killed for memory so far."""
+    """Count the processes of this sandbox that the kernel has killed for memory so far."""
     if SETTINGS["oom"] < 0:
         return 0
     words = os.pread(SETTINGS["oom"], 4096, 0).split()

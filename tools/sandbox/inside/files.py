@@ -101,7 +101,7 @@ def remove_tree(path: str) -> None:
 
 
 def real(path: str) -> str:
-    """Where an entry lies. Its parents are folders of our own making, so no link leads away."""
+    """Return the path at which an entry lies. Its parents are folders of our own making, so no link leads away."""
     folder, _, rest = path.partition("/")
     return os.path.join(FOLDERS[folder], rest) if rest else FOLDERS[folder]
 

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 def alone() -> bool:
-    """Whether all processes that it can signal are the sandbox's."""
+    """Return whether all processes that it can signal are the sandbox's."""
     return os.getpid() == 1 and SETTINGS["isolated"]
 
 

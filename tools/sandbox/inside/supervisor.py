@@ -87,7 +87,7 @@ def install_filter(libc: ctypes.CDLL) -> None:
 
 
 def open_oom_counter() -> int:
-    """Where the kernel counts whom it killed for memory; -1 where it does not say."""
+    """Open the file in which the kernel counts whom it killed for memory; -1 where it does not say."""
     if SETTINGS["isolated"]:
         for path in ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"):
             try:
