@@ -24,7 +24,7 @@ _FIRM = word_set("bye goodbye farewell")
 _STAYING = re.compile(
     r"\b(?:leave (?:it|that|this|the|out|me|us|you|my|your|aside|room)|(?:not|n t|don t|before (?:i|we|you)|rather than|never)(?: \w+){0,3} (?:leave|quit))\b"
 )
-"""What has a word of leaving in it and takes no leave."""
+"""Phrases with a word of leaving that take no leave."""
 
 _LONGEST = 2000  # characters of what is said
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
@@ -54,7 +54,7 @@ _HARMLESS = re.compile(
     r"|(?:do not|don't) need to think(?: about (?:it|that))?|(?:can not|can't|cannot) (?:complain|say no|argue with (?:that|this|it))"
     r"|(?:will not|won't) (?:argue|haggle)(?: any (?:more|longer| further))?|\bany ?more\b|more than (?:happy|fair|enough|glad)"
 )
-"""What sounds like an objection and is none."""
+"""Phrases that sound like an objection and are none."""
 
 _OBJECTION = re.compile(
     r"\b(?:but|however|though|although|unless|if|whether|except|instead|rather|yet|almost|hardly|barely|not|never|no|nope|neither|nor|none"
@@ -70,7 +70,7 @@ _COURTESY = AGREE - {"accept", "agree", "agreed", "deal"} | word_set(
 _ACCEPTING = re.compile(
     r"(?:i )?(?:accept(?:ed)?|agreed?|deal|done)\b(?! (?:my|mine|our|or|breaker|that|with you|we)\b)|settled$"
 )
-"""How an accepting part of a sentence begins."""
+"""Beginnings of a part of a sentence that accepts."""
 
 _ACCEPTED = re.compile(
     r"\bi(?:'ll| will| do| can|'m| am|'d| would| hereby| gladly| happily| fully| also|(?: be)? (?:glad|happy|pleased|delighted|ready|willing) to)*"
@@ -98,7 +98,7 @@ SAY = tool(say)
 
 
 def read_message(action: Message, tools: Sequence[Tool]) -> SpokenMessage:
-    """What is said in a message, in its text or in the one call of ``say``, in any notation.
+    """Read what is said in a message, in its text or in the one call of ``say``, in any notation.
 
     Raises:
         ToolError: there is nothing in it, or too much.
@@ -123,7 +123,7 @@ def _text(action: Message, tools: Sequence[Tool]) -> str:
 
 
 def has(words: Sequence[str], family: Collection[str]) -> bool:
-    """Whether a word of the family is there.
+    """Say whether a word of the family is there.
 
     >>> has(("i", "agree", "then"), AGREE)
     True
@@ -141,7 +141,7 @@ def plain(text: str) -> str:
 
 
 def spoken_text(said: SpokenMessage) -> str:
-    """What was said, as :func:`plain` text; the words alone where a script gave no more than them.
+    """Return what was said as :func:`plain` text; the words alone where a script gave no more than them.
 
     >>> spoken_text(SpokenMessage(("no", "deal"), "No deal!"))
     'no deal!'
@@ -168,7 +168,7 @@ def sentences(text: str) -> list[str]:
 
 
 def is_question(sentence: str) -> bool:
-    """Whether a sentence asks: by its mark, or, where it has none, by its first word.
+    """Say whether a sentence asks: by its mark, or, where it has none, by its first word.
 
     >>> is_question("fine , is it ?"), is_question("is that your best"), is_question("what a day .")
     (True, True, False)
@@ -179,7 +179,8 @@ def is_question(sentence: str) -> bool:
 
 
 def denied(text: str, start: int) -> bool:
-    """Whether what begins at ``start`` is denied by a word shortly before it, in the same part of the sentence.
+    """Say whether what begins at ``start`` is denied by a word shortly before it, in the same part of the
+    sentence.
 
     >>> denied("you are not angry", 12), denied("it is not silly to be angry", 22), denied("no wonder , angry", 12)
     (True, False, False)
@@ -197,7 +198,8 @@ def denied(text: str, start: int) -> bool:
 
 
 def agrees(text: str) -> bool:
-    """Whether a message accepts: it neither asks, objects, hedges nor denies, and says so in a way that people do.
+    """Say whether a message accepts: it neither asks, objects, hedges nor denies, and says so in a way that
+    people do.
 
     >>> agrees("ok , it is a deal ."), agrees("is that your best deal ?"), agrees("ok , but i need more .")
     (True, False, False)
@@ -210,7 +212,7 @@ def agrees(text: str) -> bool:
 
 
 def _accepts(sentence: str) -> bool:
-    """Whether a sentence accepts in so many words; a bare yes does only where nothing else is said."""
+    """Say whether a sentence accepts in so many words; a bare yes does only where nothing else is said."""
     parts = [" ".join(part.split()) for part in re.split(r"[,;:.!\u2013\u2014]| - ", sentence)]
     rest = [" ".join(word for word in part.split() if word not in _COURTESY) for part in parts if part]
     if any(_ACCEPTING.match(part) or _ACCEPTED.search(part) for part in (*parts, *rest)):
@@ -219,7 +221,8 @@ def _accepts(sentence: str) -> bool:
 
 
 def leaves(said: SpokenMessage) -> bool:
-    """Whether a message takes leave: in so many words, or by a wish for the way in one that neither greets nor asks.
+    """Say whether a message takes leave: in so many words, or by a wish for the way in one that neither
+    greets nor asks.
 
     >>> leaves(SpokenMessage(("see", "you", "tomorrow"))), leaves(SpokenMessage(("i", "see", "your", "point")))
     (True, False)

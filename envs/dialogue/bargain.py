@@ -45,13 +45,13 @@ _INVITED = re.compile(
     r"\b(?:(?:make|give|hear|tell) (?:me )?(?:an|your) (?:first )?(?:offer|proposal)|you (?:start|begin|first)\b)"
 )
 _FIRM = re.compile(r"\b(?:can't|can not|cannot|won't|could not|couldn't) (?:\w+ ){1,2}than\b")
-"""What sounds like a denial of what comes next, and insists on it."""
+"""Phrases that sound like a denial of what comes next, and insist on it."""
 
 _IDIOM = re.compile(
     r"\b(?:as long as|so long|in short|(?:in the )?(?:long|short|medium)[ -](?:run|term|notice|answer|story|shot|way)|tall order"
     r"|wide (?:range|choice)|(?:small|large) (?:\w+ )?(?:concession|step|favour|thing|request|price|gesture|part|extent))\b"
 )
-"""What has the word of an option in it and names none."""
+"""Idioms that have the word of an option in them and name none."""
 
 _LEFT_OUT = re.compile(
     r"\b(?:than|instead of|in place of|except(?: for)?|anything but|apart from|besides|give up|giving up)(?: (?:the|a|an|your|my|on))*\s*$"
@@ -63,7 +63,7 @@ _PROPOSES = re.compile(r"\b(?:how about|what about|what if|would|could|can|will|
 _OF_VALUES = re.compile(
     r"\b(?:why|which|how (?:\w+ )?important|important|matters?|prefer|care|a must|rather)\b"
 )
-"""How one asks what an option is worth to the other, which offers nothing."""
+"""Questions for what an option is worth to the other, which offer nothing."""
 
 _MATTERS = ("{} matters most to me .", "above all i care about {} .", "for me it is all about {} .")
 
@@ -113,7 +113,8 @@ class BargainPlay(Play[BargainState]):
         return min(1.0, max(0.0, self.gain(seat, package) / self.gain(seat, self.nash)))
 
     def efficient(self, package: Package) -> bool:
-        """Whether the deal is on the Pareto frontier: no other is better for one and as good for the other."""
+        """Say whether the deal is on the Pareto frontier: no other is better for one and as good for the
+        other."""
         own, other = self.worth(0, package), self.worth(1, package)
         return not any(
             self.worth(0, p) >= own
@@ -125,7 +126,7 @@ class BargainPlay(Play[BargainState]):
     # --- the scripted partner --------------------------------------------------------------------
 
     def demand(self, steps: int, seat: int = 1) -> int:
-        """What a deal must be worth to the partner, or to another seat, after so many steps."""
+        """Return the least that a deal must be worth to the partner, or to another seat, after so many steps."""
         top = max(self.worth(seat, package) for package in self.packages)
         low = self.worth(seat, self.nash)
         return low + (top - low) * max(0, STEPS - steps) // STEPS
@@ -346,7 +347,7 @@ class BargainPlay(Play[BargainState]):
         return f"offer {self.named(rng.choice(worth[len(worth) // 2 :]))} ."
 
     def potential(self, position: BargainState) -> float:
-        """How far the partner has conceded."""
+        """Return how far the partner has conceded, from 0 to 1."""
         return position.steps / STEPS
 
     def admissible(self, position: BargainState) -> Sequence[str]:
@@ -355,7 +356,8 @@ class BargainPlay(Play[BargainState]):
         return [*accept, "what matters to you ?", *offers, "leave ."]
 
     def known(self, position: BargainState) -> Hashable:
-        """What a side knows: its own values, its last offer and all it heard, but not the other's values."""
+        """Return what a side knows: its own values, its last offer and all it heard, but not the other's
+        values."""
         return (
             self.opening(BargainState(seat=position.seat)),
             position.offers[position.seat],

@@ -35,9 +35,10 @@ from turnwise.tools.core import ToolError
 
 MOST = 100
 GAINS = (8, 12, 17, 17, 17, 17)
-"""What the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four times."""
+"""Points that the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four
+times."""
 LOSS = {"joke": -12, "belittle": -15, "silence": -6, "words": -6, "hear": 0, "praise": 0, "ask": 0}
-"""What a message costs that does not fit, by its kind; others cost ``_MISSED``."""
+"""Points lost by a message that does not fit, by its kind; others cost ``_MISSED``."""
 _REPEATED, _MISSED, _DISLIKED = -6, -2, -3
 _MISTAKEN = -4  # to name a feeling that the other does not have
 _UNKIND = ("joke", "belittle", "silence", "words")
@@ -83,7 +84,7 @@ _CHANGE = re.compile(r"feel\W*?([+-]?\d{1,3})")
 
 
 def _last(done: ComfortingAct) -> str:
-    """What is kept of a message: its act, and the feeling that it named."""
+    """Return what is kept of a message: its act, and the feeling that it named."""
     return " ".join(done).strip()
 
 
@@ -151,7 +152,8 @@ class ComfortPlay(Play[ComfortState]):
         )
 
     def _change(self, position: ComfortState, done: ComfortingAct) -> tuple[int, int]:
-        """What a message adds, and the stage after it; nothing that is kind costs more than silence."""
+        """Return the points that a message adds, and the stage after it; nothing that is kind costs more than
+        silence."""
         wanted = self._wanted(position)
         mistaken = done.feeling not in ("", self.feeling)
         named = wanted == self.feeling == done.feeling
@@ -193,7 +195,7 @@ class ComfortPlay(Play[ComfortState]):
         return self._over(position._replace(emotion=emotion, seat=0, turns=position.turns + 1), text)
 
     def settle(self, position: ComfortState) -> tuple[float, float]:
-        """What was gained. Whoever plays the user earns nothing: it judges, and is not to be trained."""
+        """Return what was gained. Whoever plays the user earns nothing: it judges, and is not to be trained."""
         return self.potential(position), 0.0
 
     def _phrase(self, wordings: Wordings, seed: int) -> str:
@@ -202,7 +204,8 @@ class ComfortPlay(Play[ComfortState]):
     # --- players ---------------------------------------------------------------------------------
 
     def gold(self, position: ComfortState) -> str:
-        """What is wanted now; a user played by a second agent judges and answers as the script would."""
+        """Return the message that is wanted now; a user played by a second agent judges and answers as the
+        script would."""
         if position.seat:
             return f"feel {position.judged:+d} {self._reply(position, position.judged)}"
         wanted = self._wanted(position)
@@ -224,7 +227,7 @@ class ComfortPlay(Play[ComfortState]):
         return [*_SAYINGS.values(), *(f"you feel {feeling} ." for feeling in FEELINGS)]
 
     def known(self, position: ComfortState) -> Hashable:
-        """What the agent knows: what it heard; the score is not shown."""
+        """Return what the agent knows: what it heard; the score is not shown."""
         return (self.task.prompt, position.seat, position.last, position.heard)
 
 

@@ -1,4 +1,4 @@
-"""What a message to somebody who is low does: one act, the main one, and the feeling that it names.
+"""Meaning of a message to somebody who is low: one act, the main one, and the feeling that it names.
 
 Acts are read from phrases of several words, sentence by sentence; the one that takes up most of the message is its act. Where
 there is no such phrase, the words of the language game tell, if they are of one act alone. In the suites in full text they must
@@ -52,7 +52,7 @@ _OF_IT = frozenset(["it", "it's", "that", "that's", "this", "things"])
 _PREFACE = re.compile(
     r"(?:oh|no|,|\s)*(?:(?:i'm|i am) )?(?:(?:so|very|really|truly) )*sorry(?: to hear (?:that|this|it))?\W*$|i (?:see|understand|hear you)\W*$"
 )
-"""What people say before what they have to say."""
+"""Words that people say before what they have to say."""
 
 _SENSED = re.compile(r"\bi (?:can )?(?:sense|hear|see|feel|notice) (?:\w+ ){0,4}$")
 _ADDRESSED = re.compile(r" you (?:are|feel|must|sound|look|seem|have)\b| you\W*$| (?:in|inside|within) you\b")
@@ -75,7 +75,7 @@ _KEYS = frozenset[str]().union(
 
 
 class ComfortingAct(NamedTuple):
-    """What a message does.
+    """Act of a message, and the feeling that it names.
 
     ``act`` is ask, name, hear, advise, praise, reframe, joke or belittle; or silence (as good as nothing was said), words (key words
     without a sentence), listing (of several feelings or acts none is meant), other (a sentence that none of these fits).
@@ -141,7 +141,7 @@ def _main(
 
 
 def _is_list(words: Sequence[str]) -> bool:
-    """Whether these are key words with next to nothing around them.
+    """Say whether these are key words with next to nothing around them.
 
     >>> _is_list("afraid try view".split()), _is_list("you could try".split()), _is_list("what happened".split())
     (True, False, False)
@@ -190,7 +190,7 @@ def _act_of(sentence: str) -> str:
 
 
 def _has(act: str, sentence: str) -> bool:
-    """Whether a phrase of the act is there, and is not denied."""
+    """Say whether a phrase of the act is there and not denied; reframing and advice count even when denied."""
     denials = _DENIALS.get(act)
     if denials and any(not denied(sentence, found.start()) for found in denials.finditer(sentence)):
         return True
@@ -203,7 +203,7 @@ def _has(act: str, sentence: str) -> bool:
 
 
 def _feels(sentence: str) -> bool:
-    """Whether a word for a feeling is there at all, denied or not."""
+    """Say whether a word for a feeling is there at all, denied or not."""
     return any(found.search(sentence) for found in _FEELINGS.values())
 
 
@@ -220,7 +220,8 @@ def _named(sentence: str, *, small: bool) -> list[str]:
 
 
 def _is_of_the_other(sentence: str, word: re.Match[str]) -> bool:
-    """Whether a feeling is the other's: whoever was spoken of last before it is the other, or what troubles it."""
+    """Say whether a feeling is the other's: whoever was spoken of last before it is the other, or what
+    troubles it."""
     before, after = sentence[: word.start()], sentence[word.end() :]
     if _ADDRESSED.match(after) or _SENSED.search(before) or _TO_BE.search(before):
         return True

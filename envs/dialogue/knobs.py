@@ -10,7 +10,7 @@ from turnwise.envs.worlds.knobs import WorldKnobs
 
 
 class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of conversations may set."""
+    """Settings of a suite of conversations."""
 
     scene: Literal["bargain", "persuade", "comfort", "social"] = "bargain"
     partner: Literal["scripted", "agent", "model"] = "scripted"

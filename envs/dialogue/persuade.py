@@ -79,14 +79,14 @@ _PUSHED = ways(
 
 _SETTLES = {"numbers": "numbers", "story": "the story of somebody who has done it", "trial": "a trial"}
 _MARKS = " :,.*_[]()-"
-"""What a model may write around the word that is asked of it."""
+"""Signs that a model may write around the word that is asked of it."""
 
 _VERDICTS = ("open", "settled", "pressed", "untrue", "join")
-"""What a message did to a partner who is another agent or a model: it says so itself."""
+"""Verdicts on a message, as a partner who is another agent or a model gives them itself."""
 
 
 def _verdict(before: PersuadeState, script: PlayOutcome[PersuadeState]) -> str:
-    """What the script would say that a message did."""
+    """Return the verdict that the script would give on a message."""
     if script.end is not None and script.end is not EndReason.GAVE_UP:
         return (
             "join" if script.end is EndReason.SOLVED else "untrue" if script.position == before else "pressed"
@@ -159,7 +159,7 @@ class PersuadePlay(Play[PersuadeState]):
         return PlayOutcome(after, said.text)
 
     def _judged(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
-        """What the message of a partner does who is another agent or a model."""
+        """Return the outcome of a message by a partner who is another agent or a model."""
         verdict, _, text = said.text.strip().partition(" ")
         verdict, text = verdict.strip(_MARKS).lower(), text.strip(_MARKS) or "hm"
         if verdict not in _VERDICTS:
@@ -181,7 +181,7 @@ class PersuadePlay(Play[PersuadeState]):
         return PlayOutcome(position._replace(met=position.met + (verdict == "settled")), text)
 
     def _answer(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
-        """What the script answers."""
+        """Return the script's answer."""
         text = without_idioms(spoken_text(said))
         words = words_of(text)
         if scorns(text):
@@ -213,7 +213,8 @@ class PersuadePlay(Play[PersuadeState]):
     def _claims(
         self, position: PersuadeState, text: str, topics: Sequence[str], kinds: Sequence[str]
     ) -> bool:
-        """Whether a kind of argument is told, or is asked about and is what would settle the worry; else it is a question."""
+        """Say whether a kind of argument is told, or is asked about and is what would settle the worry; else
+        it is a question."""
         if spoken_of(words_of(told_in(text)), KINDS):
             return True
         if not any(map(is_question, sentences(text))) or asks_for_yes(text):
@@ -269,7 +270,8 @@ class PersuadePlay(Play[PersuadeState]):
     # --- players ---------------------------------------------------------------------------------
 
     def gold(self, position: PersuadeState) -> str:
-        """What is wanted now; a partner who is a second agent answers and judges as the script would."""
+        """Return the message that is wanted now; a partner who is a second agent answers and judges as the
+        script would."""
         if position.seat:
             return position.judged
         if position.met == len(self.concerns):

@@ -1,4 +1,5 @@
-"""What a message to somebody who is to be won does: its words for worries and arguments, what it asks, whether it asks for a yes."""
+"""Meaning of a message to somebody who is to be won: its words for worries and arguments, its questions,
+whether it asks for a yes."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _ASKS_FOR_YES = re.compile(
     rf"|now|today)\b|\bcome (?:and join|along)\b"
     rf"|\b(?:love|glad|happy|delighted|like|want|hope)\b[^,.!?]*\b(?:join\w*|take part|part of)|\bready to {_YES}|(?:^|, )(?:yes|in) ?\?"
 )
-"""How one asks for a yes."""
+"""Phrases that ask for a yes."""
 
 _WH = re.compile(r"\b(?:what|which|why|how|where|who|when|if|before|whether)\b[^,.!?]*$")
 _HOLDS_BACK = re.compile(r"\b(?:hold\w*|keep\w*|stop\w*|put\w*) you\b|\bgives? you pause")
@@ -36,18 +37,18 @@ _IDIOM = re.compile(
     r"|\bsounds? (?:good|like|as|great)\b|\bi believe\b"
     r"|\bbelieve me\b|\btrust me\b|\bhard to say\b|\bas long as\b|\bbefore long\b|\bof course\b"
 )
-"""What has a word of a worry in it and speaks of none."""
+"""Idioms that have a word of a worry in them and speak of none."""
 _CLAIMS = re.compile(
     r"\b(?:did|do) you know\b|\bhave you heard\b|\b(?:isn't|aren't|don't|doesn't|wouldn't|haven't)\b|, (?:right|no) ?\?"
 )
-"""How a question tells something."""
+"""Forms of a question that tells something."""
 
 _OF_WHAT_SETTLES = re.compile(
     r"\b(?:convinc\w+|reassur\w+|persuad\w+|at ease|ease your|help\w*|settle\w*|comfortable|confident|change your mind|need to"
     r"|would you (?:need|want)|resolve|address|overcome|make (?:it|that|this) (?:\w+ )?(?:work|acceptable|easier|possible)"
     r"|(?:more )?about (?:that|it|this))\b|\btell me more\b"
 )
-"""How one asks, of the worry that was just told, what would settle it."""
+"""Questions, about the worry that was just told, for what would settle it."""
 
 _OPEN_WORDS = frozenset(["what", "which", "where", "when", "ask"])
 _SENTENCE = 4  # words, from which a kind of argument alone may speak of what was told
@@ -63,7 +64,8 @@ def without_idioms(text: str) -> str:
 
 
 def tells(text: str) -> bool:
-    """Whether an argument that names no worry can be meant for the one that was told: a sentence, and no open question.
+    """Say whether an argument that names no worry can be meant for the one that was told: a sentence, and no
+    open question.
 
     >>> tells("my neighbour did it and is happy ."), tells("what would you test ?"), tells("story")
     (True, False, False)
@@ -73,13 +75,13 @@ def tells(text: str) -> bool:
 
 
 def asks_of_worries(text: str) -> bool:
-    """Whether a question is there, or an invitation to speak of worries."""
+    """Say whether there is a question, or an invitation to speak of worries."""
     words = words_of(text)
     return any(map(is_question, sentences(text))) or (has(words, _WORRY) and has(words, _INVITING))
 
 
 def asks_what_settles(text: str) -> bool:
-    """Whether a message asks what would settle the worry that was told, without a name for the worry.
+    """Say whether a message asks what would settle the worry that was told, without a name for the worry.
 
     >>> asks_what_settles("what would reassure you ?"), asks_what_settles("what worries you ?")
     (True, False)
@@ -99,7 +101,7 @@ def told_in(text: str) -> str:
 
 
 def asks_for_yes(text: str) -> bool:
-    """Whether a message asks for a yes, and not for what keeps from it.
+    """Say whether a message asks for a yes, and not for what keeps from it.
 
     >>> asks_for_yes("so , will you come ?"), asks_for_yes("what would make you join ?"), asks_for_yes("you can come first .")
     (True, False, False)
@@ -118,13 +120,13 @@ def asks_for_yes(text: str) -> bool:
 
 
 def _asks_of_doubt(sentence: str) -> bool:
-    """Whether a sentence is a question about doubts, and no more than that."""
+    """Say whether a sentence is a question about doubts, and no more than that."""
     doubt = is_question(sentence) and has(words_of(sentence), _WORRY)
     return doubt and _ASKS_FOR_YES.search(sentence) is None
 
 
 def spoken_of(words: Sequence[str], families: Mapping[str, Collection[str]]) -> list[str]:
-    """What the words speak of: by plain words, or, where there are none, by incidental ones.
+    """Name what the words speak of: by plain words, or, where there are none, by incidental ones.
 
     >>> from turnwise.envs.dialogue.vocabulary import TOPICS
     >>> spoken_of("your wallet is safe".split(), TOPICS), spoken_of("it is safe".split(), TOPICS)

@@ -1,4 +1,5 @@
-"""Whether a message is unkind to whom it is said: insults, dismissals and blame, told from reports and denials of them.
+"""Messages that are unkind to the one addressed: insults, dismissals and blame, told from reports and denials
+of them.
 
 A word alone tells little: `you are not a failure` and `you feel that you are a burden` are kind, and `the library is shut` is a
 fact. What counts is said of the other, by whoever speaks.
@@ -37,7 +38,7 @@ _OF_YOU = re.compile(
     r"|\bright about you being\b|\byou (?:\w+ )?managed to (?:ruin|fail|mess|break|lose)\b"
     r"|\bif you were (?:only )?(?:smarter|cleverer|stronger|braver|nicer|better)\b"
 )
-"""What is said of the other, unless it is denied, or told as what it fears."""
+"""Unkind phrases about the other, unless they are denied, or told as what it fears."""
 
 _PRESUPPOSED = re.compile(
     rf"\byou (?:(?:stupid|dumb|lazy|pathetic|useless|absolute|total|complete|big|little|damn) )*{_CALLED}\b(?! (?:yourself|nobody|me|us)\b)"
@@ -58,21 +59,22 @@ _PRESUPPOSED = re.compile(
     r"|\bnothing to (?:be (?:upset|sad|angry)|cry|whine|complain) about\b|\b(?:should|better|might as well|can) just give up\b"
     r"|\b(?:no wonder|surprising|sense)(?: that)? (?:\w+ ){1,2}(?:left|leaves?|dumped|hates?|avoids?) you\b"
 )
-"""What is unkind by how it is said; a denial before it makes it no better, except as ``never``, ``nobody would say``."""
+"""Phrases that are unkind by their form; a denial before them makes them no better, except as ``never``,
+``nobody would say``."""
 
 _REPORTED = re.compile(
     r"\byou(?:'re|'ve)? (?:\w+ ){0,3}(?:think|thinking|thought|feel|feeling|felt|believe|fear|worry|worried|afraid|say|said|sure|sometimes)\b(?:(?!\b(?:because|since)\b)[^,;:.!?])*$"
     r"|\b(?:told|tells?|telling|makes?|made|making|call(?:s|ed)?) (?:you|yourself)\b(?:(?!\b(?:because|since)\b)[^,;:.!?])*$"
     r"|\b(?:to|as if|as though|like|does not mean|doesn't mean|feels?|seems?|whether|that voice) (?:\w+ ){0,4}$"
 )
-"""What comes before something that others say, or the other thinks of itself."""
+"""Text before something that others say, or that the other thinks of itself."""
 
 _BARE = 3  # words, of which an insult alone is one
 _INSULT = re.compile(rf"\b(?:{_CALLED}|{_QUALITY}|shut up)\b")
 
 
 def scorns(text: str) -> bool:
-    """Whether a message is unkind to whom it is said.
+    """Say whether a message is unkind to the one addressed.
 
     >>> scorns("You are such a loser."), scorns("You feel that you are a loser?"), scorns("You're not a loser.")
     (True, False, False)

@@ -129,7 +129,7 @@ class SocialPlay(Play[SocialState]):
         )
 
     def _act(self, position: SocialState, said: SpokenMessage) -> SocialState:
-        """What the current agent's words change."""
+        """Return the state after the current agent's words."""
         seat, words = position.seat, said.words
         accepts = agrees(spoken_text(said))
         if scorns(spoken_text(said)):
@@ -160,7 +160,8 @@ class SocialPlay(Play[SocialState]):
         return position
 
     def _asks(self, said: SpokenMessage, seat: int) -> bool:
-        """Whether a message asks: in a question, by a word for it, or by naming what its author wants to know."""
+        """Say whether a message asks: in a question, by a word for it, or by naming what its author wants to
+        know."""
         asked = has(said.words, ASK) or any(map(is_question, sentences(spoken_text(said))))
         return asked or self.facts[1 - seat] in said.words
 
@@ -168,7 +169,8 @@ class SocialPlay(Play[SocialState]):
         return has(said.words, GREET) or _MEETS.search(spoken_text(said)) is not None
 
     def _tells_secret(self, said: SpokenMessage, seat: int) -> bool:
-        """Whether a message gives the secret away: it names it, and neither denies it nor asks what is meant."""
+        """Say whether a message gives the secret away: it names it, and neither denies it nor asks what is
+        meant."""
         words = said.words
         if self.secrets[seat] not in words or has(words, REFUSE):
             return False
@@ -205,7 +207,7 @@ class SocialPlay(Play[SocialState]):
     # --- the scripted partner --------------------------------------------------------------------
 
     def _reply(self, before: SocialState, position: SocialState, said: SpokenMessage) -> str:
-        """What the scripted partner says to the agent's words."""
+        """Return what the scripted partner says to the agent's words."""
         words, asks = said.words, self._asks(said, 0)
         if position.relation < before.relation:
             return "how rude ."
@@ -296,7 +298,7 @@ class SocialPlay(Play[SocialState]):
         return [*fixed, *told, *trades, "agreed ."]
 
     def known(self, position: SocialState) -> Hashable:
-        """What a side knows: its own card, what it heard, and what it has done."""
+        """Return what a side knows: its own card, what it heard, and what it has done."""
         own = frozenset(what for who, what in position.done if who == position.seat)
         card = self.opening(SocialState(seat=position.seat))
         return (
@@ -309,7 +311,7 @@ class SocialPlay(Play[SocialState]):
 
 
 def _refuses(said: SpokenMessage) -> bool:
-    """Whether a favour that is named is denied: what else is denied in the message refuses nothing."""
+    """Say whether a message refuses, or denies a favour that it names; what else it denies refuses nothing."""
     text = spoken_text(said)
     named = re.finditer(rf"\b(?:{'|'.join((*FAVOURS, *OTHER_NAMES))})\b", text)
     return has(said.words, _REFUSING) or any(denied(text, found.start()) for found in named)

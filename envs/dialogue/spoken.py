@@ -22,11 +22,12 @@ _HOW = (
 
 _NEUTRAL = "I would rather not say."
 _FORMS = {"comfort": f"feel +0: {_NEUTRAL}", "persuade": f"open: {_NEUTRAL}"}
-"""What is said for a model that was brought to say what is not for the agent, in the form that the scene asks for."""
+"""Words said for a model that was brought to say what is not for the agent, in the form that the scene asks
+for."""
 
 
 class PartnerTurn(NamedTuple):
-    """What the partner's message did, and what had to be put right, by name."""
+    """Outcome of the partner's message, and the faults that had to be put right, by name."""
 
     told: PlayOutcome[Any]
     repairs: tuple[str, ...]

@@ -100,7 +100,8 @@ def _bargain(rng: Random, knobs: DialogueKnobs, language: Split) -> Task | None:
 
 
 def _is_worth_playing(play: BargainPlay) -> bool:
-    """Whether neither the first counter-offer nor the middle of everything is a good deal, and gold finds one."""
+    """Say whether neither the first counter-offer nor the middle of everything is a good deal, and gold,
+    against a script, finds one."""
     both = [p for p in play.packages if play.gain(0, p) > 0 and play.gain(1, p) > 0]
     if not both:
         return False

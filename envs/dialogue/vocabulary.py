@@ -48,7 +48,7 @@ def phrase(seed: str, variants: Sequence[str], most: int) -> str:
 
 
 def language_game(families: Mapping[str, Iterable[str]], more: str) -> str:
-    """What an agent is told of the language that a scripted partner understands.
+    """Return what an agent is told of the language that a scripted partner understands.
 
     >>> language_game({"thank": ["thanks", "grateful"]}, "That is all.").splitlines()[-2]
     'thank: grateful, thanks'
@@ -78,7 +78,7 @@ PLANS = ways(
     "|| the swimming club | the book exchange | the car pool "
     "|| the street festival | the repair shop | the neighbourhood watch | the bee hives | the tool library"
 )
-"""What somebody is to be won for."""
+"""Plans for which somebody is to be won."""
 
 TOPICS = families("""
 cost : price money expensive afford costs costly pay paying cent cents wallet purse budget cheap cheaper fee fees spend spends
@@ -351,7 +351,7 @@ COMFORTING_INVITES = (
     r"i(?:'m| am) (?:\w+ )?(?:curious|wondering|interested)|i wonder (?:what|how|why|when|who)\b|what's up",
     r"i want to (?:hear|know|understand)",
 )
-"""How one asks without a question, as the others."""
+"""Phrases that ask without a question, as the others do."""
 
 COMFORTING_DENIALS: Mapping[str, str] = {
     "hear": r"\b(?:not|isn't|aren't|never|nothing|n't|no)\b (?:\w+ ){0,3}(?:silly|wrong|odd|strange|weird|childish|stupid"

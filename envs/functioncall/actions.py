@@ -41,7 +41,7 @@ class InvalidCall(ToolError):
 
 
 class UserReply(NamedTuple):
-    """What the user says to a message, and the verdict where it closed a request."""
+    """Reply of the user to a message, and the verdict where it closed a request."""
 
     state: FunctionCallState
     text: str
@@ -134,7 +134,7 @@ class FailingCall(ToolError):
 
 
 def say(talk: Conversation, state: FunctionCallState, text: str) -> UserReply:
-    """What the user answers to words.
+    """Return the user's answer to words.
 
     Raises:
         ToolError: nothing was said.
@@ -167,7 +167,7 @@ def say(talk: Conversation, state: FunctionCallState, text: str) -> UserReply:
 
 
 def _gives_up(heard: ToldAnswer | None, meant: WordsMeaning) -> bool:
-    """Whether a message refuses and names nothing that could be an answer."""
+    """Say whether a message refuses and names nothing that could be an answer."""
     return heard is ToldAnswer.NOTHING and meant is WordsMeaning.DECLINES
 
 
@@ -196,7 +196,7 @@ def _while_missing(
 
 
 def _description(now: Round, ask: Mapping[str, Json]) -> str:
-    """What the parameter that was left out means."""
+    """Return the description of the parameter that was left out."""
     leaves = [leaf for one in now.wanted[-1:] for p in one.function.parameters for leaf in p.leaves]
     return next((leaf.about for leaf in leaves if leaf.name.replace("_", " ") == ask["words"][0]), "")
 

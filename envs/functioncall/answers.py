@@ -1,4 +1,5 @@
-"""Whether a message tells the answer: one value that it stands by, not a list of them, nor one that it denies or doubts.
+"""Judgement of whether a message tells the answer: one value that it stands by, not a list of them, nor one
+that it denies or doubts.
 
 Each value that a message names becomes one sign in a skeleton of the text. What is denied, corrected, compared with,
 asked about or only worked with is taken out of it; what is left must be one value.
@@ -146,7 +147,7 @@ _PART = re.compile(
 
 
 class ToldAnswer(enum.Enum):
-    """Whether an answer was told."""
+    """Verdicts on whether an answer was told."""
 
     RIGHT = enum.auto()
     WRONG = enum.auto()
@@ -171,7 +172,8 @@ class RightAnswer(NamedTuple):
 
 
 def told(text: str, answer: Mapping[str, Json], request: str = "") -> ToldAnswer:
-    """Whether a message tells an answer, and nothing else that it could be. What the request says is no answer to it.
+    """Judge whether a message tells an answer, and nothing else that it could be. What the request says is no
+    answer to it.
 
     >>> [told(text, {"value": 5, "others": []}).name for text in (
     ...     "It is 5.", "2 + 3 = 5", "5 or 6", "Not 5.", "5, sorry, I mean 6.", "Perhaps 5.", "Soon.")]
@@ -290,7 +292,7 @@ def _minutes(duration: re.Match[str]) -> float:
 
 
 def _repeats(text: str, one: _NamedValue, request: str) -> bool:
-    """Whether a number stands behind the same word as in the request: "session 4"."""
+    """Say whether a number stands behind the same word as in the request: "session 4"."""
     before = re.search(r"(\w+) $", text[: one.start])
     said = text[one.start : one.end]
     return (
@@ -306,8 +308,8 @@ def _equal(one: AnswerKey, other: AnswerKey) -> bool:
 
 
 def _sayable(text: str, value: str, others: tuple[str, ...]) -> list[_NamedValue]:
-    """Where a text says one of these values in any way, or another one of the kind of the first; of those that begin
-    at one place it is the longest."""
+    """List the places where a text says one of these values in any way, or another one of the kind of the
+    first; of those that begin at one place it is the longest."""
     # A pattern of all ways would have to be compiled anew for nearly every question, which takes milliseconds.
     found: list[tuple[int, int, str, _NamedValue]] = []
     for way, key in _keys_of_ways(value, others).items():
@@ -329,7 +331,7 @@ def _sayable(text: str, value: str, others: tuple[str, ...]) -> list[_NamedValue
 
 @functools.lru_cache(maxsize=2048)
 def _keys_of_ways(value: str, others: tuple[str, ...]) -> Mapping[str, str]:
-    """Which value each way to say one says."""
+    """Map each way to say a value to the value that it says."""
     keys: dict[str, str] = {}
     for one in (*others, value):
         keys |= dict.fromkeys(_ways(one), one.casefold())
@@ -337,7 +339,7 @@ def _keys_of_ways(value: str, others: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _ways(value: str) -> list[str]:
-    """How a value may be said."""
+    """List the ways in which a value may be said."""
     ways = [value.casefold()]
     if re.fullmatch(_ISO, value):
         year, month, day = value.split("-")
@@ -419,7 +421,8 @@ def _parts(text: str) -> list[str]:
 
 
 def _doubted(text: str) -> bool:
-    """Whether the sentence with the value has a doubt, or what stands before it says that it is not known."""
+    """Say whether the sentence with the value has a doubt, or what stands before it says that it is not
+    known."""
     for sentence in re.split(r"[.;!?\n]+(?=\s|$)", text):
         if _values(sentence) and (_HEDGED.search(sentence) or _IGNORANT.search(sentence)):
             return True

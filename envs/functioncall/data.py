@@ -68,7 +68,7 @@ def folded(value: Any) -> Any:
 
 
 class CallAnswer(NamedTuple):
-    """What a call answers, and the data after it. ``mark`` is a text that is equal for equivalent calls."""
+    """Answer of a call, and the data after it. ``mark`` is a text that is equal for equivalent calls."""
 
     result: Json
     data: CallData
@@ -146,7 +146,7 @@ def _done(one: DataFunction, arguments: Mapping[str, Json], data: CallData) -> t
 
 
 def fits(row: Row, wanted: Mapping[str, Json]) -> bool:
-    """Whether a row has these values; capitals do not matter."""
+    """Say whether a row has these values; capitals do not matter."""
     return _fits(row, [(name, folded(value)) for name, value in wanted.items()])
 
 
@@ -181,7 +181,7 @@ def _fresh(table: DataTable, data: CallData, row: Row) -> str:
 
 
 def in_order(table: DataTable, row: Row) -> bool:
-    """Whether no field of a row is earlier than what must come before it."""
+    """Say whether no field of a row is earlier than what must come before it."""
     return all(row[late] >= row[early] for late, early in table.since.items() if {late, early} <= row.keys())
 
 

@@ -46,7 +46,7 @@ class PickedRow(NamedTuple):
 
 
 def tells(picked: PickedRow, value: Json) -> bool:
-    """Whether a row is spoken of by a value that is to be found out."""
+    """Say whether a row is spoken of by a value that is to be found out."""
     return isinstance(value, str) and value in picked.phrase
 
 
@@ -55,7 +55,7 @@ class ImpossibleRequest(Exception):
 
 
 class RequestLanguage(NamedTuple):
-    """How requests are worded."""
+    """Settings for the wording of requests."""
 
     split: Split
     spoken: bool

@@ -1,4 +1,4 @@
-"""What the user makes of an agent's words: a question, a refusal, an announcement, or a report.
+"""Meaning of an agent's words to the user: a question, a refusal, an announcement, or a report.
 
 Courtesy and announcements cost nothing. Whoever says that it is done is taken at their word, and whoever says neither that
 nor that it cannot be done is asked. Whether a report tells the answer is for :mod:`turnwise.envs.functioncall.answers`.
@@ -122,7 +122,7 @@ _AGREES = re.compile(
 
 
 class WordsMeaning(enum.Enum):
-    """What a message is."""
+    """Meanings of a message."""
 
     ASKS = enum.auto()
     DECLINES = enum.auto()
@@ -144,7 +144,8 @@ def without_offers(text: str) -> str:
 
 @functools.lru_cache(maxsize=8192)
 def settled(text: str) -> str:
-    """What a message says after the last clause that only announces; what is said in one is still to be found out.
+    """Return what a message says after the last clause that only announces; what is said in one is still to
+    be found out.
 
     >>> settled("Looking at the list, there are 4."), settled("I see 8, let me count."), settled("It is 4.")
     (', there are 4.', '.', 'It is 4.')
@@ -157,7 +158,7 @@ def settled(text: str) -> str:
 
 @functools.lru_cache(maxsize=8192)
 def meaning(text: str) -> WordsMeaning:
-    """What a message is.
+    """Return the meaning of a message.
 
     >>> [meaning(text).name for text in ("I'm afraid I can't.", "Which day?", "One moment please.", "Done!", "Sure!", "Hm.")]
     ['DECLINES', 'ASKS', 'ANNOUNCES', 'REPORTS', 'ANNOUNCES', 'UNSURE']
@@ -177,7 +178,7 @@ def meaning(text: str) -> WordsMeaning:
 
 
 def agrees(text: str) -> bool:
-    """Whether a message says yes.
+    """Say whether a message says yes.
 
     >>> [agrees(text) for text in ("Yes.", "That's right, sorry.", "No.")]
     [True, True, False]
@@ -186,7 +187,8 @@ def agrees(text: str) -> bool:
 
 
 def asks_for(text: str, ask: Mapping[str, Json], about: str = "") -> bool:
-    """Whether a question names what is missing, in its own words or those of its description, and not just everything."""
+    """Say whether a question names what is missing, in its own words or those of its description, and not
+    just everything."""
     plain = _plain(text)
     words = f" {plain} "
     kinds = sum(any(f" {word} " in words for word in named) for named in call_words().asked.values())

@@ -18,7 +18,7 @@ Dialect: TypeAlias = Literal["native", "python", "json", "hermes"]
 
 
 class FunctionCallKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of function calling may set."""
+    """Settings of a suite of function calling."""
 
     text: Literal["compact", "full"] = "full"  # compact: the small language, one way to say each thing
     rounds: tuple[int, int] = (1, 1)  # requests of one conversation, at least and at most

@@ -16,7 +16,7 @@ _WAYS = {"verb": "python", "dialect": "native"}
 
 
 class ReadMessage(NamedTuple):
-    """What a message says: its calls and how they are written, or its words to the user."""
+    """Content of a message: its calls and how they are written, or its words to the user."""
 
     calls: Sequence[ToolCall]
     dialect: str  # native, python, json or hermes; "" where there are no calls

@@ -1,4 +1,4 @@
-"""What the agent is told: the system message, the results of calls; and its own calls in the dialect of a task."""
+"""Texts for the agent: the system message, the results of calls; and its own calls in the dialect of a task."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _meant(field: Mapping[str, Any]) -> str:
 
 
 def result(talk: Conversation, value: Json) -> str:
-    """What a call answers."""
+    """Return a call's answer as text."""
     if not talk.compact:
         return _AS_TEXT.encode(value)
     rows = cast("list[Mapping[str, Json]]", value if isinstance(value, list) else [value])

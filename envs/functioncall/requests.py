@@ -257,7 +257,8 @@ def _those(draft: RequestDraft, table: DataTable, wanted: Mapping[str, Json]) ->
 
 
 def _answer(table: DataTable, field: str, value: Json, draft: RequestDraft) -> dict[str, Json]:
-    """What must be told, and what else could have been meant: who tells that too has told nothing."""
+    """Return the value that must be told, and what else could have been meant: who tells that too has told
+    nothing."""
     others = {
         canonical(row[field]): row[field] for row in draft.data.tables[table.name].values() if field in row
     }

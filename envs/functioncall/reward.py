@@ -1,4 +1,4 @@
-"""How close the model's calls come to the expected ones: ToolRL's reward (Qian et al. 2025, arXiv 2504.13958)."""
+"""Closeness of the model's calls to the expected ones: ToolRL's reward (Qian et al. 2025, arXiv 2504.13958)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def nearness(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> Nearness
 
 
 def _equal(called: ToolCall, wanted: ToolCall) -> int:
-    """How many of the wanted arguments have the wanted value."""
+    """Count the wanted arguments that have the wanted value."""
     given: Callable[[str], bool] = called.arguments.__contains__
     return sum(given(key) and same(called.arguments[key], value) for key, value in wanted.arguments.items())
 

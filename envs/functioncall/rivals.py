@@ -65,7 +65,7 @@ def _rows(text: str) -> list[Mapping[str, Json]]:
 
 
 def _shared(row: Mapping[str, Json], request: str) -> int:
-    """How many values of a row a request says."""
+    """Count the values of a row that a request says."""
     return sum(str(value).lower() in request.lower() for value in row.values())
 
 

@@ -1,4 +1,4 @@
-"""What to do next: the gold script, an imperfect one, and how far a conversation has come."""
+"""Scripts that know what to do next, the gold one and an imperfect one, and the progress of a conversation."""
 
 from __future__ import annotations
 

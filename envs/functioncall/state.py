@@ -64,7 +64,7 @@ class Conversation(NamedTuple):
 
 
 class FunctionCallState(NamedTuple):
-    """Where the conversation is. ``made`` are the marks of this round's calls, in order."""
+    """State of a conversation. ``made`` are the marks of this round's calls, in order."""
 
     task: str
     patience: int

@@ -14,7 +14,7 @@ from turnwise.tasks.core import Json
 
 
 class CallVerdict(NamedTuple):
-    """How a request was dealt with: by the data after it, by what was told, and by the calls that were made."""
+    """Verdict on a request: by the data after it, by what was told, and by the calls that were made."""
 
     state: bool
     answer: bool
@@ -40,8 +40,8 @@ def remaining(made: Sequence[str], wanted: Sequence[WantedCall]) -> list[int]:
 
 
 def equivalent(made: Sequence[str], wanted: Sequence[WantedCall]) -> bool:
-    """Whether the calls that change something are the wanted ones, each as often. Those of one function to one thing
-    must come in the same order; other order is free, and so is reading."""
+    """Say whether the calls that change something are the wanted ones, each as often. Those of one function
+    to one thing must come in the same order; other order is free, and so is reading."""
     return _by_thing(made) == _by_thing([one.mark for one in wanted])
 
 

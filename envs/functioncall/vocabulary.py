@@ -162,7 +162,7 @@ def schema_of(kind: str) -> dict[str, Json]:
 
 
 def form_of(kind: str, value: Json) -> str:
-    """How a value of a kind is to be written, where it is not; "" where it is.
+    """Return the form that a value of a kind must have and lacks; "" where it lacks none.
 
     >>> form_of("date", "3 May 2031"), form_of("date", "2031-05-03"), form_of("title", "3 May")
     ('YYYY-MM-DD, such as 2031-05-03', '', '')

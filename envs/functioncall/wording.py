@@ -33,7 +33,7 @@ class StatedValue(ToldValue):
 
 
 def lettered(way: str, words: Mapping[str, str], used: int) -> dict[str, str]:
-    """What the letters of a template stand for, those that have been used left out."""
+    """Map the names of a template's values to letters, those that have been used left out."""
     names = [name for name in _UNIT.findall(way) if isinstance(words[name], StatedValue)]
     return dict(zip(names, _LETTERS[used:], strict=False))
 

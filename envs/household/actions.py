@@ -47,7 +47,7 @@ class Effect(NamedTuple):
 
 
 def read(state: HouseState, words: Sequence[str]) -> HouseAct:
-    """What a command means here. Names may lack their number where one thing fits.
+    """Read what a command means here. Names may lack their number where one thing fits.
 
     Raises:
         ToolError: the verb or a name is unknown.

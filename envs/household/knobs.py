@@ -14,7 +14,7 @@ KINDS: tuple[GoalKind, ...] = ("place", "two", "clean", "heat", "cool", "light")
 
 
 class HouseholdKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of the household may set."""
+    """Settings of a suite of the household."""
 
     kinds: tuple[GoalKind, ...] = KINDS  # of goals
     goals: int = pydantic.Field(1, ge=1, le=12)  # to be reached together: a routine

@@ -36,7 +36,7 @@ _ADJECTIVE = {"clean": "clean ", "heat": "hot ", "cool": "cool "}
 
 
 def ask(goals: Sequence[HouseGoal], full: bool) -> str:
-    """What is asked for.
+    """Put the goals into words.
 
     >>> ask([HouseGoal("clean", "mug", "shelf"), HouseGoal("light", "book")], full=False)
     'put clean mug in shelf ; examine book with lamp .'
@@ -85,7 +85,7 @@ def opening(state: HouseState) -> str:
 
 
 def describe(state: HouseState) -> str:
-    """What one sees from here."""
+    """Describe what one sees from here."""
     house, place = state.house, state.place
     if place < house.receptacles:
         if state.is_open(place):
@@ -99,7 +99,7 @@ def describe(state: HouseState) -> str:
 
 
 def _room(house: House, room: int) -> str:
-    """What there is in a room, which stays the same."""
+    """Describe what there is in a room, which stays the same."""
     here = [house.places[number] for number in house.in_room[room]]
     doors = [house.rooms[other] for other in house.next_to[room]]
     if house.full:
@@ -109,7 +109,7 @@ def _room(house: House, room: int) -> str:
 
 
 def tell(state: HouseState, act: HouseAct) -> str:
-    """What an act led to."""
+    """Tell what an act led to."""
     match act.verb:
         case "go" | "open" | "look":
             return describe(state)

@@ -1,5 +1,5 @@
-"""What to do next: a rule that solves every solvable state, the length of its way, and an
-imperfect scripted policy.
+"""Choice of what to do next: a rule that solves every solvable state, the length of its way, and an imperfect
+scripted policy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def gold(state: HouseState) -> HouseAct:
 
 
 def distance(state: HouseState) -> float:
-    """How many turns ``gold`` needs from here, if nothing slips; infinite where it does not get there."""
+    """Count the turns that ``gold`` needs from here, if nothing slips; infinite where it does not get there."""
     turns = 0
     while not solved(state):
         act = gold(state)

@@ -35,7 +35,7 @@ class HouseGoal(NamedTuple):
 
 
 class House:
-    """What stays the same during an episode. Names are a word and a number: ``shelf 2``."""
+    """Constant part of an episode. Names are a word and a number: ``shelf 2``."""
 
     def __init__(self, task: Task) -> None:
         options = task.options
@@ -92,7 +92,7 @@ class House:
         return House, (self.task,)
 
     def can(self, thing: int) -> frozenset[str]:
-        """What can be done to an object: clean, heat, cool."""
+        """Return what can be done to an object: clean, heat, cool."""
         return THINGS[self.types[thing]].can
 
     def doing(self, does: str) -> list[int]:
@@ -171,7 +171,7 @@ class HouseState(NamedTuple):
         return found
 
     def can_reach(self, thing: int) -> bool:
-        """Whether an object can be seen here and taken."""
+        """Say whether an object can be seen here and taken."""
         place = self.place
         return self.at[thing] == place < self.house.receptacles and self.is_open(place)
 
@@ -189,7 +189,7 @@ def begin(house: House) -> HouseState:
 
 
 def reached(state: HouseState, index: int) -> bool:
-    """Whether a goal is satisfied now (or was, where it is to look at something)."""
+    """Say whether a goal is satisfied now (or was, where it is to look at something)."""
     goal = state.house.goals[index]
     if goal.kind == "light":
         return bool(state.seen >> index & 1)
@@ -221,5 +221,5 @@ def look_goals(state: HouseState) -> HouseState:
 
 
 def solved(state: HouseState) -> bool:
-    """Whether every goal is reached."""
+    """Say whether every goal is reached."""
     return all(reached(state, index) for index in range(len(state.house.goals)))

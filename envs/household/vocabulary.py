@@ -1,4 +1,5 @@
-"""What there is in a house. Lower-case single words; no object is called like a receptacle or a room."""
+"""Names of what there is in a house. Lower-case single words; no object is called like a receptacle or a
+room."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ PLACES: dict[str, Place] = {
 }
 
 HOLLOW = frozenset(name for name, place in PLACES.items() if place.openable) | {"sink", "bin", "bathtub"}
-"""What things are put in; they are put on all others."""
+"""Receptacles that things are put in; they are put on all others."""
 
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # room → (always there, may be there)
     "kitchen": (
@@ -85,7 +86,7 @@ THINGS: dict[str, HouseThing] = {
 }
 
 SMALL = 24
-"""How many things the small vocabulary has: every other one, so that each room and each ability is in it."""
+"""Number of things in the small vocabulary: every other one, so that each room and each ability is in it."""
 
 
 def things(vocabulary: str) -> tuple[str, ...]:

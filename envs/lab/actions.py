@@ -50,13 +50,14 @@ class LabAct(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """What a wrong focus comes to, where mistakes cannot be undone."""
+    """Outcome of a wrong focus, where mistakes cannot be undone."""
 
     thing: int
 
 
 def read(state: LabState, words: Sequence[str]) -> LabAct:
-    """What a command means here. Names may lack their number; a substance stands for the vessel that it is in.
+    """Read what a command means here. Names may lack their number; a substance stands for the vessel that it
+    is in.
 
     Raises:
         ToolError: the verb or a number is unknown.

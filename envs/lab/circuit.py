@@ -1,4 +1,4 @@
-"""What is connected with what. A connection joins a wire with something; each thing has two ends."""
+"""Connections between things. A connection joins a wire with something; each thing has two ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from turnwise.envs.lab.state import NOTHING, LabState
 
 
 def ends(state: LabState, thing: int) -> list[int]:
-    """What a thing is connected with."""
+    """List the things that a thing is connected with."""
     return [b if a == thing else a for a, b in state.wires if thing in (a, b)]
 
 
@@ -37,7 +37,7 @@ def sources(state: LabState, way: list[int]) -> list[int]:
 
 
 def shines(state: LabState, lamp: int, source: int = NOTHING) -> bool:
-    """Whether a lamp is lit, by this source if one is named."""
+    """Say whether a lamp is lit, by this source if one is named."""
     way = loop(state, lamp)
     found = sources(state, way)
     if not all(state.lab.props[thing].conducts for thing in way):
@@ -46,6 +46,6 @@ def shines(state: LabState, lamp: int, source: int = NOTHING) -> bool:
 
 
 def tests(state: LabState, thing: int) -> bool:
-    """Whether a thing is in a loop with a source and a lamp, so that one sees whether it conducts."""
+    """Say whether a thing is in a loop with a source and a lamp, so that one sees whether it conducts."""
     way = loop(state, thing)
     return bool(sources(state, way)) and any(state.lab.props[other].part == "lamp" for other in way)

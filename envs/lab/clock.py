@@ -39,7 +39,7 @@ def _warm(state: LabState) -> LabState:
 
 
 def _boiled(lab: Laboratory, inside: int, degrees: int) -> int:
-    """What is in a vessel that has become so warm."""
+    """Return the content of a vessel that has become so warm."""
     _, boils, burns = lab.points(inside)
     if degrees >= burns:
         return ASH
@@ -80,6 +80,6 @@ def _grow(state: LabState) -> LabState:
 
 
 def _bees(state: LabState, plant: int) -> bool:
-    """Whether an open hive is in the plant's room."""
+    """Say whether an open hive is in the plant's room."""
     room = state.room_of(plant)
     return any(state.is_open(hive) and state.room_of(hive) == room for hive in state.lab.hives)

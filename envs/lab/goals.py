@@ -14,13 +14,13 @@ from turnwise.envs.lab.vocabulary import ThingKind
 KINDS_OF_ANIMALS = ("mammal", "bird", "reptile", "amphibian", "insect")
 EATERS = ("plants", "animals")
 CLASSES = ("animal", "plant", "living", "lifeless", *KINDS_OF_ANIMALS, *EATERS)
-"""What ``find`` may ask for, by number."""
+"""Classes that ``find`` may ask for, by number."""
 FOCUSED = ("focus", "find", "show")
 """Kinds of goals that are reached by a command to focus."""
 
 
 def suits(state: LabState, goal: LabGoal, thing: int) -> bool:
-    """Whether a thing is one that a goal wants to be focused on; who eats both eats either."""
+    """Say whether a thing is one that a goal wants to be focused on; one that eats both eats either."""
     match goal.kind:
         case "focus":
             return thing == goal.a
@@ -34,12 +34,13 @@ def suits(state: LabState, goal: LabGoal, thing: int) -> bool:
 
 
 def belongs(state: LabState, thing: int, group: str) -> bool:
-    """Whether a thing belongs to one of the ``CLASSES``."""
+    """Say whether a thing belongs to one of the ``CLASSES``."""
     return belongs_to(state.lab.props[thing], group)
 
 
 def belongs_to(kind: ThingKind, group: str) -> bool:
-    """Whether things of a kind are animals, plants, living or lifeless, animals of an order, or such as eat so."""
+    """Say whether things of a kind are animals, plants, living or lifeless, animals of an order, or such as
+    eat so."""
     if group in KINDS_OF_ANIMALS:
         return kind.order == group
     if group in EATERS:
@@ -56,7 +57,7 @@ def _eats_both(kind: ThingKind) -> bool:
 
 
 def holds(state: LabState, goal: LabGoal) -> bool:
-    """Whether a sub-goal is reached now."""
+    """Say whether a sub-goal is reached now."""
     a, b = goal.a, goal.b
     match goal.kind:
         case "focus" | "find" | "show":
@@ -135,7 +136,8 @@ _WEIGHTS = {
 
 @functools.cache
 def points(goals: Sequence[LabGoal]) -> Sequence[int]:
-    """What each sub-goal is worth, of 100 in all: what is brought about more than what prepares it, the last one most.
+    """Return the points of each sub-goal, of 100 in all: what is brought about earns more than what prepares
+    it, the last one most.
 
     >>> points((LabGoal("focus", 1), LabGoal("placed", 1, 1), LabGoal("running", 1), LabGoal("phase", 1, 1)))
     (10, 10, 10, 70)
@@ -156,7 +158,8 @@ def solved(state: LabState) -> bool:
 
 
 def notes(state: LabState, thing: int) -> bool:
-    """Whether measuring a thing now is what its task asks for: at a melting point, or at the degrees it asks for."""
+    """Say whether measuring a thing now is as its task asks: at a melting point, or at certain degrees, where
+    it names these."""
     for goal in state.lab.goals:
         if goal.kind == "warmed" and goal.a == thing:
             return goal.b <= state.temperature[thing] <= goal.c

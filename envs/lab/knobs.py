@@ -12,7 +12,7 @@ from turnwise.tasks.core import Json
 
 
 class LabKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of the laboratory may set."""
+    """Settings of a suite of the laboratory."""
 
     lessons: tuple[str, ...] = tuple(LESSONS)
     horizon: tuple[int, int] = (1, 1000)  # turns that the scripted solution needs, at least and at most

@@ -12,7 +12,7 @@ ROOM_TEMPERATURE = 20
 
 
 class Substance(NamedTuple):
-    """Where it melts and boils, and from what temperature on it burns to ash."""
+    """Temperatures at which a substance melts and boils, and from which on it burns to ash."""
 
     melts: int
     boils: int = NEVER
@@ -162,13 +162,13 @@ def names(content: int) -> list[str]:
 RECIPES: Mapping[int, int] = {
     mask(*parts): mask(name) for name, parts in (*CHEMISTRY.items(), *PAINT.items())
 }
-"""What each mixture becomes."""
+"""Product of each mixture."""
 PARTS: Mapping[int, int] = {product: parts for parts, product in RECIPES.items()}
 LEFT: Mapping[int, int] = {mask(solution): mask(rest) for solution, rest in RESIDUES.items()}
-"""What is left of each solution."""
+"""Residue of each solution."""
 WATER, SOIL, ASH, SLUDGE = mask("water"), mask("soil"), mask("ash"), mask("sludge")
 
 
 def leads_somewhere(content: int) -> bool:
-    """Whether these substances are part of some recipe, or one alone."""
+    """Say whether these substances are part of some recipe, or one alone."""
     return content & (content - 1) == 0 or any(content & parts == content for parts in RECIPES)

@@ -1,4 +1,4 @@
-"""What a lesson is: its variations, and a plan of the things, the sub-goals and the words of one."""
+"""Lessons: their variations, and a plan of the things, the sub-goals and the words of one."""
 
 from __future__ import annotations
 

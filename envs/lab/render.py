@@ -37,7 +37,7 @@ def opening(state: LabState) -> str:
 
 
 def describe(state: LabState) -> str:
-    """What one sees from here."""
+    """Describe what one sees from here."""
     lab = state.lab
     if lab.full:
         return _prose(state)
@@ -94,7 +94,7 @@ def _with_article(lab: Laboratory, thing: int, *, definite: bool = False) -> str
 
 
 def _signs(state: LabState, thing: int) -> list[str]:
-    """What one sees of a thing's state."""
+    """List what one sees of a thing's state."""
     lab, props = state.lab, state.lab.props[thing]
     signs: list[str] = []
     if state.content[thing] and not props.source and not props.pot:
@@ -115,7 +115,7 @@ def _listed(things: Sequence[str]) -> str:
 
 
 def _contents(state: LabState, room: int) -> str:
-    """What can be seen in this room; of another room everything, for where it is told at first."""
+    """List what can be seen in this room; of another room everything, for where it is told at first."""
     lab = state.lab
     if room == state.room:
         things = [thing for thing in state.reach() if state.at[thing] != HELD]
@@ -138,7 +138,7 @@ def _named(state: LabState, thing: int) -> str:
 
 
 def tell(state: LabState, act: LabAct, said: str) -> str:
-    """What an act led to."""
+    """Tell what an act led to."""
     lab = state.lab
     if said:
         text = f"the thermometer shows {said}" if lab.full and act.verb == "measure" else said
@@ -163,7 +163,7 @@ def tell(state: LabState, act: LabAct, said: str) -> str:
 
 
 def _sentence(state: LabState, act: LabAct, thing: int) -> str:
-    """What an act led to, as a sentence."""
+    """Tell what an act led to, as a sentence."""
     lab = state.lab
     name = _with_article(lab, thing, definite=True)
     place = state.at[thing] - len(lab.rooms)

@@ -1,4 +1,4 @@
-"""How each kind of sub-goal is reached: gold acts, the length of their way, an imperfect policy.
+"""Ways to reach each kind of sub-goal: gold acts, the length of their way, an imperfect policy.
 
 Each achiever returns the next act towards its sub-goal, or None where only time is missing.
 """
@@ -37,7 +37,7 @@ def after(state: LabState, act: LabAct) -> LabState:
 
 
 def distance(state: LabState) -> float:
-    """How many turns ``gold`` needs from here, if nothing slips; infinite where it does not get there."""
+    """Count the turns that ``gold`` needs from here, if nothing slips; infinite where it does not get there."""
     turns = 0
     while not solved(state):
         act = gold(state)

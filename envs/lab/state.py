@@ -32,7 +32,7 @@ class LabGoal(NamedTuple):
 
 
 class LabReading(NamedTuple):
-    """What an instrument of a kind says of a thing."""
+    """Reading of a thing on a kind of instrument."""
 
     instrument: str
     thing: int
@@ -40,7 +40,7 @@ class LabReading(NamedTuple):
 
 
 class Laboratory:
-    """What stays the same during an episode."""
+    """Constant part of an episode."""
 
     def __init__(self, task: Task) -> None:
         options = task.options
@@ -111,7 +111,7 @@ class Laboratory:
         return table
 
     def points(self, content: int) -> tuple[int, int, int]:
-        """Where the first substance of a mixture melts, boils and burns."""
+        """Return the degrees at which the first substance of a mixture melts, boils and burns."""
         name = NAMES[(content & -content).bit_length() - 1]
         melts, boils, burns = SUBSTANCES[name]
         return self.melts.get(name, melts), boils, burns
@@ -146,7 +146,7 @@ class LabState(NamedTuple):
         return at
 
     def inside(self, thing: int) -> list[int]:
-        """What is in or on a thing."""
+        """List the things that are in or on a thing."""
         place = len(self.lab.rooms) + thing
         return [number for number, at in enumerate(self.at) if at == place]
 
@@ -205,7 +205,7 @@ class LabState(NamedTuple):
         return place if 0 <= place < len(self.at) and self.lab.props[place].pot else NOTHING
 
     def stage(self, plant: int) -> int:
-        """How far a plant has grown."""
+        """Return the stage of growth that a plant has reached."""
         return sum(self.age[plant] >= age for age in AGES[1:])
 
 

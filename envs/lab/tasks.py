@@ -165,7 +165,7 @@ def _broken(rng: Random, task: Task, knobs: LabKnobs) -> list[int]:
 
 
 def worded(ask: str, split: Split) -> str:
-    """What is asked, in the words of a split: dev and test say it in ways that train never does.
+    """Put a request into the words of a split: dev and test say it in ways that train never does.
 
     >>> worded("Find a plant and focus on it, then put it on crate 1.", Split.TEST)
     'Look for a plant and focus on it; once that is done, put it on crate 1.'

@@ -14,7 +14,7 @@ class Device(NamedTuple):
 
 
 class ThingKind(NamedTuple):
-    """What is true of all things of a kind."""
+    """Properties that all things of a kind share."""
 
     fixed: bool = False  # stays where it is
     holds: bool = False  # things can be put in or on it
