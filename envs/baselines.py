@@ -26,7 +26,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 class ScriptMoment(NamedTuple):
-    """What a script may use: the environment itself (it is privileged), and its own random generator."""
+    """The environment and random generator that a script may use; the environment is privileged."""
 
     env: AgentEnv[Any]
     observation: Messages

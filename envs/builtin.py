@@ -102,7 +102,7 @@ RIVALS = {
     "turnwise/ToolWorld-v0": "turnwise.envs.toolworld.rivals:RIVALS",
     "turnwise/FunctionCall-v0": "turnwise.envs.functioncall.rivals:RIVALS",
 }
-"""Where families keep the agents that their fairness is measured by (envs/rivals.py)."""
+"""Modules in which families keep the agents that their fairness is measured by (envs/rivals.py)."""
 
 
 def register_gymnasium() -> None:
@@ -140,7 +140,7 @@ def register_all() -> None:
 
 
 def _there(needed: str) -> bool:
-    """Whether what a suite needs is there: nothing, a language model that is named (``speaker``), or a file."""
+    """Say whether a suite's requirement is there: nothing, a named language model (``speaker``), or a file."""
     if needed == "speaker":
         from turnwise.envs.worlds.speaking import default_spec
 
@@ -149,7 +149,7 @@ def _there(needed: str) -> bool:
 
 
 def _cached(path: str) -> bool:
-    """Whether a file is in the cache, where a command of ours has made it."""
+    """Say whether a file is in the cache, as made by one of Turnwise's commands."""
     import os
     from pathlib import Path
 

@@ -74,7 +74,9 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         raise _missing(type(self), "initial(task)", "Write it: return state, observation.")
 
     def transition(self, state: State, action: Message) -> Transition[State]:
-        """What ``action`` does in ``state``. Must not change ``state``; chance comes from :meth:`rng`.
+        """Return the result of ``action`` in ``state``.
+
+        Must not change ``state``; chance comes from :meth:`rng`.
 
         Raises:
             ToolError: the action means nothing here; its text becomes the observation (E7).
@@ -82,7 +84,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         raise _missing(type(self), "transition(state, action)", "Write it: return Transition(state, …).")
 
     def refused(self, state: State, action: Message, why: str) -> Transition[State]:
-        """What a bad action does: it is answered, and nothing else, unless a subclass remembers or charges it."""
+        """Answer a bad action and do nothing else, unless a subclass remembers or charges it."""
         return Transition(state, why)
 
     def gold(self, state: State) -> Message | str:
@@ -108,7 +110,9 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     @classmethod
     def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
-        """What is told before ``task`` is attempted again, of an attempt that failed; empty where there is nothing to tell.
+        """Return what is told of a failed attempt before ``task`` is attempted again.
+
+        The text is empty where there is nothing to tell.
 
         Args:
             task: that was attempted.
@@ -119,7 +123,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     # --- several agents, who take turns (all methods above speak of the one who moves) ------------
 
     def current_agent(self, state: State) -> str:
-        """Who moves in ``state``."""
+        """Return the agent that moves in ``state``."""
         return self.agents[0]
 
     def system_for(self, agent: str) -> str:
@@ -198,7 +202,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     @property
     def agent(self) -> str:
-        """Who moves now."""
+        """The agent that moves now."""
         return self.current_agent(self._require_episode().state)
 
     # --- fork contract (E4) ----------------------------------------------------------------------
@@ -296,7 +300,10 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     def _messages(
         self, observation: str | Messages, calls: Sequence[ToolCall] = (), bad_action: bool = False
     ) -> Messages:
-        """What was observed, as messages. Each call is answered by its id: many servers refuse a history where one is not."""
+        """Return the observation as messages.
+
+        Each call is answered by its id: many servers refuse a history where one is not.
+        """
         if isinstance(observation, Messages):
             answered = {message.tool_call_id for message in observation if message.role == "tool"}
             open_calls = [call for call in calls if call.id not in answered]

@@ -91,7 +91,7 @@ class Message:
 
 
 class Messages(tuple[Message, ...]):
-    """What the environment says at one turn; prints as its text."""
+    """Messages of the environment at one turn; prints as its text."""
 
     __slots__ = ()
 

@@ -31,7 +31,7 @@ from turnwise.tasks.core import Split, Suite, Task, derive_rng
 from turnwise.watchdog import limited
 
 GENERATE_S = 300.0
-"""What making one task may take: some build a whole library first."""
+"""Most seconds that making one task may take: some build a whole library first."""
 
 _VERSION = re.compile(r"-v\d+$")  # ids of environments end in it
 
@@ -155,7 +155,7 @@ def env_class(name: str) -> type[AgentEnv[Any]]:
 
 
 def is_registered(name: str) -> bool:
-    """Whether an environment has this id already."""
+    """Say whether an environment has this id already."""
     _load_everything()
     return name in _envs
 
@@ -210,7 +210,7 @@ def resolve(name: str) -> str:
 
 
 def _is_at(entry: EnvEntry, cls: type) -> bool:
-    """Whether a registered environment is this class, if under another module's name."""
+    """Say whether a registered environment is this class, if under another module's name."""
     try:
         registered = entry.load()
     except EnvError:
@@ -270,7 +270,7 @@ def get_suite(name: str) -> Suite:
 
 
 def is_suite(name: str) -> bool:
-    """Whether this is the name of a suite, or the form and the place of published tasks; not an environment's."""
+    """Say whether this names a suite, or the form and the place of published tasks; not an environment."""
     _load_everything()
     form, _, path = name.partition(":")
     return name in _suites or bool(path and form in _forms)

@@ -127,7 +127,7 @@ def _encodes(text: str) -> bool:
 
 
 def check_start(env: object, pair: Any) -> tuple[Any, Any]:
-    """What ``initial`` returned, if it is a state and an observation."""
+    """Return the pair from ``initial`` if it is a state and an observation."""
     if type(pair) is not tuple or len(pair) != 2:
         said = _said(pair)
         _wrong(
@@ -147,7 +147,7 @@ def check_start(env: object, pair: Any) -> tuple[Any, Any]:
 
 
 def check_task(cls: type, task: Any) -> Task:
-    """What ``generate`` returned, or what ``reset`` was given, if it is a task."""
+    """Return the value of ``generate``, or the one given to ``reset``, if it is a task."""
     if not isinstance(task, Task):
         _wrong(
             cls, "generate", f"returned {_said(task)}, not a Task.", "return Task(env_id, prompt, options)."
@@ -199,7 +199,7 @@ def check_named(make: Callable[..., Any], options: Mapping[str, Any], what: str)
 
 
 def check_action(env: object, action: Any, method: str) -> Message | str:
-    """What ``gold``, ``demonstrate`` or ``rival`` returned, if it is an action."""
+    """Return the value of ``gold``, ``demonstrate`` or ``rival`` if it is an action."""
     if not isinstance(action, (str, Message)):
         remedy = "Return what the agent says: text, or a Message with tool calls."
         _wrong(env, method, f"returned {_said(action)}, which is no action.", remedy)
@@ -207,7 +207,7 @@ def check_action(env: object, action: Any, method: str) -> Message | str:
 
 
 def check_potential(env: object, value: Any) -> float:
-    """What ``potential`` returned, if it is a finite number."""
+    """Return the value of ``potential`` if it is a finite number."""
     if value is None:
         _wrong(env, "potential", "gives nothing to shape with.", "Define it, or leave `shaping` at 0.")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -216,7 +216,7 @@ def check_potential(env: object, value: Any) -> float:
 
 
 def check_key(env: object, key: Any) -> str:
-    """What ``state_key`` returned, if it is text."""
+    """Return the value of ``state_key`` if it is text."""
     if not isinstance(key, str):
         _wrong(
             env, "state_key", f"returned {_said(key)}.", "Return text: a hash of what matters in the state."
@@ -225,7 +225,7 @@ def check_key(env: object, key: Any) -> str:
 
 
 def check_report(cls: type, text: Any) -> str:
-    """What ``failure_report`` of an environment's class returned, if it is text; lone surrogates become U+FFFD."""
+    """Return the text of ``failure_report`` of an environment's class; lone surrogates become U+FFFD."""
     if not isinstance(text, str):
         what = f"returned {_said(text)}."
         _wrong(cls, "failure_report", what, "Return text; the empty text where there is nothing to tell.")
@@ -392,7 +392,7 @@ def _check_details(env: object, details: Any, method: str) -> None:
 
 
 def _said(value: Any) -> str:
-    """What something is, in words: `a tuple of 5`, `None`, `a dict`."""
+    """Describe a value in words: `a tuple of 5`, `None`, `a dict`."""
     if value is None:
         return "None"
     name = type(value).__name__

@@ -24,7 +24,7 @@ RivalMaker: TypeAlias = Callable[[], Script]
 """Makes a script for one episode, which may remember what it did."""
 
 ONE_WORD = ("hm", "yes", "ok", "no")
-"""What the agents of one word say, each at every turn."""
+"""Words of the agents of one word, each of which says its own at every turn."""
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _FILLER_TEXT = "the a an of to in on is are and or for with you your i me my it that this which who what"
@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Rivals(NamedTuple):
-    """What stands beside gold in a family's fairness table.
+    """Agents that stand beside gold in a family's fairness table.
 
     ``keyword`` says words of the task; ``scan`` compares or tries everything without a model; ``ladder`` holds named
     scripts from weak to strong, gold being its end without being named. An empty ladder is random, demonstrator, gold.
@@ -117,7 +117,7 @@ def default_rivals(cls: type[AgentEnv[Any]]) -> Rivals:
 
 
 def is_spoken(now: ScriptMoment) -> bool:
-    """Whether actions are words, of which there is an offer that no one tool takes structured arguments for."""
+    """Say whether actions are words: they are on offer, and no one tool takes structured arguments for them."""
     return len(now.env.tools) == 1 or any("[" in one for one in now.env.admissible(now.env.state)[:3])
 
 

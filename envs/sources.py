@@ -1,4 +1,4 @@
-"""Where the class of an environment is written: in an importable module, or in a file that nobody installed."""
+"""Source of an environment's class: an importable module, or a file that nobody installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _sound: set[type] = set()
 
 
 def is_source(name: str) -> bool:
-    """Whether a name says where a class is written, ``path/to/file.py[:Class]`` or ``module:Class``, and is no id."""
+    """Say whether a name says where a class is written, and is no id.
+
+    It is then ``path/to/file.py[:Class]`` or ``module:Class``.
+    """
     return ":" in name or name.endswith(".py")
 
 

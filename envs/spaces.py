@@ -54,7 +54,7 @@ class MessagesSpace(spaces.Space[Messages]):
 
 @create_zero_array.register(MessagesSpace)
 def _nothing_said(space: MessagesSpace) -> Messages:
-    """What wrappers that stack or delay observations begin with."""
+    """Return the empty observation that wrappers which stack or delay observations begin with."""
     return Messages()
 
 

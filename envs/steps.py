@@ -1,4 +1,4 @@
-"""What a step says: why an episode ended, what kinds of reward there are, what an action did."""
+"""Parts of a step: why an episode ended, what kinds of reward there are, what an action did."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ State = TypeVar("State")
 
 
 class EndReason(enum.StrEnum):
-    """Why an episode ended. Truncated ends cut it short; the others end it."""
+    """Reason why an episode ended. Truncated ends cut it short; the others end it."""
 
     SOLVED = "solved"  #            the task is done, fully
     FAILED = "failed"  #            the task can no longer be done, or was done wrongly
@@ -32,7 +32,7 @@ _TRUNCATED = frozenset({EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT, EndReason.T
 
 
 class RewardKind(enum.StrEnum):
-    """What a reward component stands for.
+    """Kind of a reward component.
 
     ``OUTCOME`` is how well the task was done, the score. ``POTENTIAL`` is γΦ(s′) − Φ(s), which moves credit and never the
     optimal policy. ``STEP`` is paid for a step as such, like a valid call. ``COST`` is charged for a step.
@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
 
 class Transition(NamedTuple, Generic[State]):
-    """What an action did: the next state, what the policy observes, what it earned, whether it is over.
+    """Result of an action: the next state, what the policy observes, what it earned, whether it is over.
 
     With several agents ``observation`` is for the one who moves next (at the end: for the one who moved),
     ``messages_to`` is for other agents, and ``rewards_to`` is what those earned by this turn.
@@ -86,7 +86,9 @@ class Transition(NamedTuple, Generic[State]):
 
 
 class Guard(NamedTuple):
-    """Why an option is refused where a log gives it and its reader does not: it loosens isolation, names files or addresses.
+    """Reason to refuse an option that a log gives and its reader does not.
+
+    The option loosens isolation, or names files or addresses.
 
     Attributes:
         does: what it does, as a verb with its object.

@@ -1,4 +1,4 @@
-"""What a log may say of an environment, and what only the one who reads it may.
+"""Limits on what a log may say of an environment, and what only the one who reads it may.
 
 A log is data of strangers. Its tasks and options are used to make environments again, so they may not loosen isolation,
 name files or addresses, or hold references to variables, unless whoever reads the log says that they trust it, or
@@ -34,7 +34,7 @@ _DEEPEST = 40
 
 @dataclass(frozen=True)
 class LogTrust:
-    """How far whoever reads a log trusts it.
+    """Trust in a log by whoever reads it.
 
     Attributes:
         log: whatever it says is carried out.
@@ -49,7 +49,10 @@ NO_TRUST = LogTrust()
 
 
 class LoggedEnv(NamedTuple):
-    """What a log says of an episode's environment: the task, the options, and the file in which its class is written."""
+    """A log's data on an episode's environment.
+
+    They are the task, the options, and the file in which its class is written.
+    """
 
     task: Task
     options: Mapping[str, Json]
@@ -172,12 +175,12 @@ def _same(value: Json, default: Json) -> bool:
 
 
 def _declared(cls: type[AgentEnv[Any]], name: str) -> dict[str, Guard]:
-    """What a class and those that it inherits from declare."""
+    """Return the guards that a class and those that it inherits from declare."""
     return {key: guard for base in reversed(cls.__mro__) for key, guard in vars(base).get(name, {}).items()}
 
 
 def _defaults(cls: type[AgentEnv[Any]]) -> dict[str, Json]:
-    """What each option is where nobody gives it; the most derived class that names it decides."""
+    """Return the default of each option; the most derived class that names it decides."""
     found: dict[str, Json] = {}
     for base in reversed(cls.__mro__):
         made = vars(base).get("__init__")

@@ -20,7 +20,7 @@ class Wordings(NamedTuple):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: object, handler: Any) -> Any:
-        """How a data file writes them: as a list, or as a mapping of the three splits to lists."""
+        """Return the schema of wordings in a data file: a list, or a mapping of the three splits to lists."""
         from pydantic_core import core_schema
 
         lists = handler(dict[Split, tuple[str, ...]] | tuple[str, ...])

@@ -122,7 +122,7 @@ def _steps_per_second(env: AgentEnv[Any], tasks: Sequence[Task], act: Callable[[
 
 
 def _gold_actions(env: AgentEnv[Any], tasks: Sequence[Task]) -> list[Any]:
-    """What the scripted solution does in all tasks, one after the other."""
+    """Return the actions of the scripted solution in all tasks, one after the other."""
     actions: list[Any] = []
 
     def act() -> Any:

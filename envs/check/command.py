@@ -128,7 +128,7 @@ def _judge(test: core.RequirementTest, subject: core.Subject) -> _Verdict:
 
 
 def _cause(error: BaseException, subject: core.Subject) -> str:
-    """What makes two errors one: the same message of ours, or the same kind at the same line."""
+    """Return the key by which errors count as one: the message if it is Turnwise's, or the kind and the line."""
     if isinstance(error, TurnwiseError):
         return str(error)
     return f"{type(error).__name__} {place(error, subject.cls)}"

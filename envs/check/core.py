@@ -1,4 +1,4 @@
-"""What the tests of all requirements share: its subject, and how it says that something is broken."""
+"""Subject that the tests of all requirements share, and the exception that says that something is broken."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json, Split, Suite, Task
 
 SCAN_MOST = 0.2
-"""What a scan without a model may solve of a suite that is called standard or hard."""
+"""Largest share of tasks that a scan without a model may solve in a suite called standard or hard."""
 REWORDED_LEAST = 0.95
 """Of gold's mean score, what gold in other words must get."""
 _Z = 1.96
 
 
 class AgentResult(NamedTuple):
-    """What an agent got on the tasks of a suite: the share solved, the mean score and its standard error."""
+    """Result of an agent on the tasks of a suite: the share solved, the mean score and its standard error."""
 
     success: float
     score: float
@@ -40,7 +40,7 @@ class AgentResult(NamedTuple):
 
 
 class RewordedResult(NamedTuple):
-    """What gold in other words got, and how many of its messages of words there were other words for."""
+    """Result of gold in other words, and how many of its messages of words could be reworded."""
 
     success: float
     score: float
@@ -51,7 +51,7 @@ class RewordedResult(NamedTuple):
 
 
 class Fairness(NamedTuple):
-    """What was measured of a suite."""
+    """Fairness measurements of a suite."""
 
     suite: str
     tasks: int  # of the test split, that each agent played
@@ -68,12 +68,12 @@ class Fairness(NamedTuple):
 
     @property
     def is_demanding(self) -> bool:
-        """Whether its name promises that a scan does not do."""
+        """True if the suite's name (standard or hard) promises that a scan does not solve it."""
         return any(word in self.suite.partition("/")[2] for word in ("standard", "hard"))
 
     @property
     def shortcomings(self) -> list[str]:
-        """What is not as it should be, beyond chance (95 %); empty where the suite is fair."""
+        """List the ways in which the suite is unfair, beyond chance (95 %); empty if it is fair."""
         found: list[str] = []
         trivial = {"silence": self.silence, **{repr(w): got for w, got in self.words.items()}}
         for name, got in {**trivial, "the keyword agent": self.keyword}.items():

@@ -45,9 +45,9 @@ _BEFORE = re.compile(r"([\w'-]+)[^\w'-]*$")
 _VERB = re.compile(r"\s*([A-Za-z_]\w*)\[.*\]\s*", re.DOTALL)
 
 Key: TypeAlias = tuple[str, int | str]
-"""Which string: its kind, and its place from the beginning or from the end or the word before it."""
+"""A string in a text: its kind, and its place from the beginning or from the end, or the word before it."""
 Rule: TypeAlias = tuple[str, Key]
-"""What is done with it, and which string."""
+"""A way of using a string, and which string."""
 
 
 class Start(NamedTuple):
@@ -59,7 +59,7 @@ class Start(NamedTuple):
 
 
 class Leak(NamedTuple):
-    """What a copying agent got on a suite: of ``n`` tasks, with their own text and with another task's."""
+    """Result of a copying agent on a suite: of ``n`` tasks, with their own text and with another task's."""
 
     suite: str
     own: int
@@ -68,13 +68,13 @@ class Leak(NamedTuple):
     how: str  # in words, with an example
 
     def above(self, bound: float) -> bool:
-        """Whether it surely gets more than ``bound`` and than what is common."""
+        """Say whether it surely gets more than ``bound`` and more than it gets with another task's text."""
         low, _ = interval(self.own, self.n)
         return low > max(bound, self.other / self.n)
 
 
 class Ways(NamedTuple):
-    """How a string is tried: as text in these forms, and as the argument of these tools."""
+    """Ways of trying a string: as text in these forms, and as the argument of these tools."""
 
     forms: tuple[str, ...]
     tools: tuple[Tool, ...]
@@ -82,7 +82,7 @@ class Ways(NamedTuple):
 
 
 def not_checked(cls: type[AgentEnv[Any]]) -> str:
-    """Why a copying agent cannot be tried here; empty where it can."""
+    """Return the reason why a copying agent cannot be tried here; empty where it can."""
     if issubclass(cls, LiveEnv):
         return "a live world, which each try would need a copy of"
     if isinstance(cls.agents, tuple) and len(cls.agents) > 1:
@@ -91,7 +91,7 @@ def not_checked(cls: type[AgentEnv[Any]]) -> str:
 
 
 def leaks(env: AgentEnv[Any], suite: Suite, seconds: float) -> list[Leak] | str:
-    """What is shown and what can be copied on a suite's training tasks, or why that is unknown."""
+    """Return what is shown and what can be copied on a suite's training tasks, or why that is unknown."""
     starts = [_start(env, suite, index) for index in range(TASKS)]
     if len(env.agents) > 1:
         return "several agents"
@@ -120,7 +120,7 @@ def _start(env: AgentEnv[Any], suite: Suite, index: int) -> Start:
 
 
 def _shown(suite: Suite, starts: Sequence[Start]) -> Leak:
-    """How often the first text shows the task's gold."""
+    """Count the tasks whose first text shows their gold."""
     own = [_shows(start.text, start.gold) for start in starts]
     other = [_shows(starts[(n + 1) % len(starts)].text, start.gold) for n, start in enumerate(starts)]
     example = next(filter(None, own), "")
@@ -195,7 +195,7 @@ def _keys(text: str) -> dict[str, list[Key]]:
 
 
 def _ways(env: AgentEnv[Any], starts: Sequence[Start]) -> Ways:
-    """How this environment is addressed, as its author's own solution shows it."""
+    """Find the forms and tools that address this environment, as its author's own solution shows them."""
     said = [_gold_action(env, start) for start in starts[:5]]
     texts = [action for action in said if isinstance(action, str)]
     tools = env.tools_for(env.agents[0])
@@ -254,7 +254,7 @@ def _brief(action: Message | str) -> str:
 
 
 def _actions(ways: Ways, string: str, following: Sequence[str]) -> Iterator[tuple[str, Message | str]]:
-    """What can be done with a string, each with the name of the way."""
+    """Yield each action that can be made of a string, with the name of the way."""
     for form in ways.forms:
         yield "" if form == "{}" else form, form.replace("{}", string)
     for tool in ways.tools:

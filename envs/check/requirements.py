@@ -30,7 +30,7 @@ from turnwise.tasks.core import Split
 from turnwise.tools.processes import module_path
 
 FORK_LIMIT_US = 100.0
-"""What a fork of an environment that does not block may cost."""
+"""Most microseconds that a fork of an environment that does not block may take."""
 
 
 # --- E1, E2 ------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def _telescopes(subject: Subject) -> str:
 
 
 def _returns_something(method: Callable[..., Any]) -> bool:
-    """Whether a method has a line that returns a value; it may be None for some tasks all the same."""
+    """Say whether a method has a line that returns a value; it may be None for some tasks all the same."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
     except (OSError, TypeError, SyntaxError):

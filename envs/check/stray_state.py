@@ -34,7 +34,7 @@ def freeze(state: object) -> str | bytes:
 
 
 def diagnose(subject: Subject) -> str:
-    """Where an environment keeps what steps change, beside the states that it returns; empty if nowhere."""
+    """Find where an environment keeps what steps change, beside the states that it returns; empty if nowhere."""
     tasks = list(sample_tasks(subject.played, Split.TRAIN, 2))
     for script in ("gold", "astray", "random"):
         env = subject.cls()
@@ -81,7 +81,7 @@ def _globals(env: AgentEnv[Any]) -> Mapping[str, str]:
 
 
 def _kept(env: AgentEnv[Any]) -> Mapping[str, str | bytes]:
-    """What the author keeps on the environment and on its class."""
+    """Return the frozen attributes that the author keeps on the environment and on its class."""
     kept: dict[str, Any] = {}
     for base in reversed(type(env).__mro__):
         if not base.__module__.startswith(("turnwise.envs.core", "gymnasium", "typing", "builtins")):

@@ -18,14 +18,14 @@ from turnwise.tasks.core import Json, Split, Suite, Task
 
 
 class BaselineMeans(NamedTuple):
-    """What a trivial baseline got on the tasks of a suite."""
+    """Means of a trivial baseline on the tasks of a suite."""
 
     success: float  # share of tasks
     score: float  # mean
 
 
 class Survey(NamedTuple):
-    """What was found about a suite."""
+    """Findings about a suite."""
 
     suite: str
     played: int  # tasks of all splits on which the scripted solution was played

@@ -16,9 +16,9 @@ Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
 GIVEN = "the action "
-"""How the note of an error begins that says to which action it was the answer."""
+"""Beginning of the note on an error that says which action it was the answer to."""
 CALL_S, BLOCKING_S = 60.0, 900.0
-"""How long a call of an environment may take here: where its steps are short, and where it may wait for a world."""
+"""Most seconds of an environment's call: with short steps, and where it may wait for a world."""
 
 
 class Walk(NamedTuple):

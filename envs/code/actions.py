@@ -63,7 +63,9 @@ class CodeAct(NamedTuple):
 
 
 def read(action: Message) -> CodeAct:
-    """What a message asks for: a fenced block with a verb, ``verb code .`` in its last line, or a call in any notation.
+    """Read the request of a message.
+
+    It is a fenced block with a verb, ``verb code .`` in its last line, or a call in any notation.
 
     >>> read(Message("assistant", "submit sum ( xs ) ."))
     CodeAct(name='submit', code='sum ( xs )')
@@ -195,7 +197,7 @@ def _unfenced(code: str) -> str:
 
 
 def _is_prose(said: str) -> bool:
-    """Whether words behind "submit" are about submitting and no program, however wrong.
+    """Say whether words behind "submit" are about submitting and no program, however wrong.
 
     >>> [_is_prose(said) for said in ("comes later.", "will follow (once all pass).", "sum ( xs", "xs", "max xs")]
     [True, True, False, False, False]

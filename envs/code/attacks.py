@@ -46,7 +46,7 @@ class Traps(NamedTuple):
 
 
 class CodeVerdict(NamedTuple):
-    """What an attack got: its score, and what it damaged or saw that it must not (empty: nothing)."""
+    """Outcome of an attack: its score, and what it damaged or saw that it must not (empty: nothing)."""
 
     score: float
     damage: str
@@ -107,7 +107,7 @@ def _filled(code: str, task: Task, trap: Traps) -> str:
 
 
 def _damage(attack: CodeAttack, backend: str, trap: Traps, seen: str, task: Task) -> str:
-    """What went wrong beside the score; empty where nothing did."""
+    """Describe what went wrong beside the score; empty where nothing did."""
     if trap.secret in seen:
         return "it saw the secret"
     if attack.absent and attack.absent in seen:

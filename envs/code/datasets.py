@@ -28,7 +28,7 @@ _SHOWN = 2
 
 
 class LoadedProblems(NamedTuple):
-    """What a file gave: problems by name, how many tests were read, and what was left out and why."""
+    """Contents of a file: problems by name, how many tests were read, and what was left out and why."""
 
     problems: Mapping[str, CodeProblem]
     tests: int

@@ -106,7 +106,7 @@ class CodeEnv(LiveEnv[CodeState]):
 
     @classmethod
     def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
-        """How many hidden tests an earlier program passed."""
+        """Say how many hidden tests an earlier program passed, or that none was submitted."""
         if "hidden" not in details:
             return "an earlier attempt submitted nothing ."
         passed, hidden = details["hidden_passed"], details["hidden"]
@@ -174,7 +174,7 @@ class CodeEnv(LiveEnv[CodeState]):
         )
 
     def _large_passed(self, problem: CodeProblem, code: str) -> int:
-        """How many of the large tests a program passes in the time for all of them."""
+        """Count the large tests that a program passes in the time for all of them."""
         cases = [large_case(test) for test in problem.large]
         given = [case.given for case in cases]
         runner = get_runner(self.backend, unsafe=self.unsafe)

@@ -109,7 +109,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "abs": abs,
     }
 )
-"""What may be called. ``reversed`` gives a list, since there are no iterators here."""
+"""Functions that may be called. ``reversed`` gives a list, since there are no iterators here."""
 
 
 class _Evaluation:

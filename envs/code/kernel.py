@@ -45,7 +45,7 @@ def encode(value):  # pyright: ignore
 
 
 def decode(data):  # pyright: ignore
-    """What :func:`encode` was given; raises :class:`NotPlain` for what it never says."""
+    """Decode what :func:`encode` returned; raise :class:`NotPlain` for anything that it never returns."""
     kind = type(data)
     if data is None or kind is bool or kind is int or kind is str:
         return data

@@ -11,7 +11,7 @@ from turnwise.envs.code.families.core import FAMILIES
 
 
 class CodeKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of programming tasks may set."""
+    """Settings of a suite of programming tasks."""
 
     language: Literal["python", "expression"] = "python"  # expression: one line of a small language
     families: tuple[Literal["strings", "sequences", "parsing", "simulation", "graphs", "structures"], ...] = (

@@ -1,4 +1,4 @@
-"""When an answer is right by the rules of published benchmarks, as their own programs compare.
+"""Comparison of answers by the rules of published benchmarks, as their own programs compare.
 
 ``equal`` is Python's ``==`` (HumanEval, MBPP: ``1 == True`` and ``2 == 2.0``). ``evalplus`` is ``==``, or close where floats are
 expected, with the exceptions that EvalPlus makes for single functions. ``lines`` is LiveCodeBench's comparison of printed text,
@@ -22,7 +22,7 @@ _NOT_NONE = frozenset(("check_str", "text_match_three", "text_starta_endb"))
 
 
 def agrees(rule: str, entry: str, given: Any, expected: Any, value: Any) -> bool:
-    """Whether an answer ``value`` to ``given`` is right by a rule; what cannot be compared is wrong.
+    """Say whether an answer ``value`` to ``given`` is right by a rule; what cannot be compared is wrong.
 
     >>> agrees("equal", "f", (), 1, True), agrees("evalplus", "f", (), 0.3, 0.1 + 0.2), agrees("evalplus", "f", (), [1.0], (1.0,))
     (True, True, False)

@@ -88,7 +88,7 @@ class CodeProblem:
 
 
 def same(left: object, right: object, compare: Compare = "exact") -> bool:
-    """Whether two plain values are equal, types included: ``True`` is not ``1``, nor ``[1]`` ``(1,)``.
+    """Say whether two plain values are equal, types included: ``True`` is not ``1``, nor ``[1]`` ``(1,)``.
 
     ``close`` lets floats differ by a millionth; ``text`` compares words line by line.
 

@@ -142,7 +142,7 @@ def _asked_function(row: Mapping[str, Any]) -> str:
 
 
 def _tables(source: str) -> dict[str, Any]:
-    """What a test program calls ``inputs`` and ``results``: literals, with ``inf`` and ``nan``."""
+    """Return the literals that a test program calls ``inputs`` and ``results``, with ``inf`` and ``nan``."""
     found: dict[str, Any] = {}
     for node in ast.walk(ast.parse(source)):
         match node:

@@ -1,4 +1,4 @@
-"""How good the generated test suites are: ``python -m turnwise.envs.code.quality [--draws N] [--write]``.
+"""Quality of the generated test suites: ``python -m turnwise.envs.code.quality [--draws N] [--write]``.
 
 A bank of wrong programs is made of each reference by mutation; a mutant counts as wrong if it differs from the reference
 on any of many inputs that are drawn apart from the tests. Over this bank (SAGA/TCGBench):
@@ -41,7 +41,7 @@ _FAILED = object()
 
 
 class Quality(NamedTuple):
-    """What a test suite of one exercise does to its wrong programs."""
+    """Counts of the wrong programs of one exercise and of those that its test suite exposes."""
 
     name: str
     family: str

@@ -29,7 +29,7 @@ _TRIES = 60
 
 
 class Wish(NamedTuple):
-    """What a task asks for: which numbers to select, how to change each, and what to compute from them."""
+    """A task's request: which numbers to select, how to change each, and what to compute from them."""
 
     take: str
     change: str
@@ -70,7 +70,10 @@ def draw_wish(rng: Random) -> Wish:
 
 
 def _empty(wish: Wish) -> bool:
-    """Whether a part of it changes nothing: all numbers as they are, counting changed ones, the largest of the large."""
+    """Say whether a part of it changes nothing.
+
+    Such parts are all numbers as they are, counting changed ones, the largest of the large.
+    """
     if wish.take == "len" and (wish.change or not wish.choose):
         return True
     if (wish.take, wish.choose[:1]) in (("max", ">"), ("min", "<")):

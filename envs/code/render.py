@@ -1,4 +1,4 @@
-"""What is told: the rules, the visible tests, what a test run gave."""
+"""Texts of the environment: the rules, the visible tests and the result of a test run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _call(problem: CodeProblem, case: CodeCase) -> str:
 
 
 def feedback(problem: CodeProblem, ran: Ran, passed: Sequence[bool]) -> str:
-    """What a test run tells: how many pass, and the first that fail."""
+    """Report a test run: how many tests pass, and the first that fail."""
     if problem.mode == "expression":
         return _short_feedback(problem, ran, passed)
     if not ran.compiled:

@@ -35,14 +35,14 @@ _VARIABLES = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class RunAnswer(NamedTuple):
-    """What a program said to one input: a plain value, or why there is none."""
+    """A program's answer to one input: a plain value, or why there is none."""
 
     value: object = None
     error: str = ""
 
 
 class Ran(NamedTuple):
-    """What a program did with all its inputs. ``error`` says why it did not get to them."""
+    """Answers of a program to all its inputs. ``error`` says why it did not get to them."""
 
     compiled: bool
     error: str
@@ -50,7 +50,7 @@ class Ran(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What a script printed, and how it ended."""
+    """Text that a script printed, and whether it ended well."""
 
     text: str
     ok: bool
@@ -78,7 +78,7 @@ class Runner:
         seconds: float,
         processor: int = 0,
     ) -> Ran:
-        """What a program answers to each of the inputs.
+        """Return a program's answers to each of the inputs.
 
         Args:
             source: the program; any text.
@@ -101,7 +101,7 @@ class Runner:
         return cast(Ran, found)
 
     def script(self, source: str, seconds: float) -> Printed:
-        """What a program prints, for an agent that wants to see it.
+        """Return what a program prints, for an agent that wants to see it.
 
         Raises:
             InfraError: the sandbox failed, twice.
@@ -200,7 +200,10 @@ def _runner(backend: str, unsafe: bool, pid: int) -> Runner:
 
 
 def evaluated(source: str, inputs: Sequence[object]) -> Ran:
-    """What an expression of the small language answers to each input; nothing is executed, so no sandbox is needed."""
+    """Evaluate an expression of the small language on each input.
+
+    Nothing is executed, so no sandbox is needed.
+    """
     answers: list[RunAnswer] = []
     for one in inputs:
         try:

@@ -1,4 +1,4 @@
-"""What to do next: gold, and an imperfect scripted policy."""
+"""Choice of the next action: gold, and an imperfect scripted policy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _attempt(task: Task, problem: CodeProblem, rng: Random) -> str:
 
 
 def wish_of(task: Task) -> Wish:
-    """What a task in the small language asks for."""
+    """Return the request of a task in the small language."""
     take, change, by, choose, bound = task.options["origin"]["wish"]
     return Wish(take, change, by, choose, bound)
 

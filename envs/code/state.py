@@ -1,4 +1,4 @@
-"""What is kept of an episode."""
+"""State of an episode."""
 
 from __future__ import annotations
 

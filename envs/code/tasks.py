@@ -1,4 +1,4 @@
-"""How tasks of ``turnwise/Code-v0`` are made: generated families, the small language, published data sets."""
+"""Tasks of ``turnwise/Code-v0``: generated families, the small language, published data sets."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class CraftAct(NamedTuple):
 
 
 def read(book: Book, words: Sequence[str]) -> CraftAct:
-    """What a command means.
+    """Read a command.
 
     Raises:
         ToolError: its verb is unknown, or the thing that it needs.

@@ -11,7 +11,7 @@ from turnwise.tasks.core import Json
 
 
 class CraftKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of crafting may set."""
+    """Settings of a suite of crafting."""
 
     depth: int = pydantic.Field(2, ge=1, le=8)  # of the goal's recipe tree
     parts: tuple[int, int] = (1, 2)  # different ones of a recipe, at least and at most

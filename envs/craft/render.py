@@ -30,19 +30,19 @@ def opening(state: CraftState) -> tuple[str, str]:
 
 
 def hands(state: CraftState) -> str:
-    """What is in the hands."""
+    """List the things in the hands."""
     book = state.book
     held = _counted(book, ((book.names[i], n) for i, n in enumerate(state.have) if n)) or "nothing"
     return f"{'you have' if book.full else 'have'} {held} ."
 
 
 def recipe(book: Book, thing: int) -> str:
-    """What a thing is made of: ``rod 1 , ore 2``; in sentences ``1 rod , 2 ore``."""
+    """Write the parts of a thing: ``rod 1 , ore 2``; in sentences ``1 rod , 2 ore``."""
     return _counted(book, ((book.names[part], amount) for part, amount in book.needs[thing]))
 
 
 def answer(book: Book, thing: int) -> str:
-    """What is said of a recipe that was asked for."""
+    """Write the answer to a question about a recipe."""
     name = book.names[thing]
     if thing not in book.needs:
         return f"{name} is raw ." if book.full else f"{name} : raw ."

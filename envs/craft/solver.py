@@ -10,7 +10,7 @@ from turnwise.envs.craft.state import Book, CraftState, begin, can_make
 
 
 def missing(state: CraftState) -> tuple[dict[int, int], list[int]]:
-    """What a shortest plan still fetches (material → amount) and makes (parts before what needs them).
+    """Return what a shortest plan still fetches (material → amount) and makes, parts first.
 
     A thing in the hands saves all that is below it, so what is there is always used first.
     """

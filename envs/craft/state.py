@@ -11,7 +11,7 @@ from turnwise.tasks.core import Task
 
 
 class Book:
-    """What stays the same during an episode."""
+    """The part of a task that stays the same during an episode."""
 
     def __init__(self, task: Task) -> None:
         options = task.options
@@ -66,10 +66,10 @@ def begin(book: Book) -> CraftState:
 
 
 def solved(state: CraftState) -> bool:
-    """Whether the goal is in the hands."""
+    """Say whether the goal is in the hands."""
     return state.have[state.book.goal] > 0
 
 
 def can_make(state: CraftState, thing: int) -> bool:
-    """Whether all parts are there."""
+    """Say whether all parts of a thing are there."""
     return all(state.have[part] >= amount for part, amount in state.book.needs[thing])

@@ -31,7 +31,7 @@ _MADE = {
 }
 RAW: Mapping[Split, tuple[str, ...]] = {split: tuple(text.split()) for split, text in _RAW.items()}
 MADE: Mapping[Split, tuple[str, ...]] = {split: tuple(text.split()) for split, text in _MADE.items()}
-"""What things are called, in each split otherwise; in few words (``text: compact``) all say it as train does."""
+"""Names of things, different in each split; in few words (``text: compact``) all use those of train."""
 ASKS = ways("Make {thing}. | Produce {thing}. | What is wanted is {thing}: craft it.")
 
 
@@ -59,7 +59,7 @@ IDIOMS = frozenset(
 
 
 def plurals(name: str) -> tuple[str, ...]:
-    """How several of a thing may be called.
+    """Return the words that several of a thing may be called by.
 
     >>> plurals("shelf")
     ('shelfs', 'shelfes', 'shelves')

@@ -67,7 +67,7 @@ def drop(board: Board, taken: int, column: int) -> int:
 
 
 def wins(board: Board, stones: int, cell: int) -> bool:
-    """Whether ``stones``, the one on ``cell`` being the last, hold a line."""
+    """Say whether ``stones``, the one on ``cell`` being the last, hold a line."""
     return any(mask & stones == mask for mask in lines(board)[cell])
 
 

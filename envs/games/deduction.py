@@ -50,7 +50,7 @@ class Deduction(Play[History]):
         return tuple(self.all_queries())
 
     def answer(self, query: str, secret: str) -> str:
-        """What is answered to ``query`` if this is the secret."""
+        """Return the answer to ``query`` if this is the secret."""
         raise NotImplementedError
 
     def read(self, words: Sequence[str]) -> str:
@@ -62,11 +62,11 @@ class Deduction(Play[History]):
         raise NotImplementedError
 
     def say(self, query: str) -> str:
-        """How a player asks this."""
+        """Put a query in a player's words."""
         return query
 
     def is_guess(self, query: str) -> bool:
-        """Whether naming the secret is what this does."""
+        """Say whether a query names the secret."""
         return True
 
     def guess(self, secret: str) -> str:
@@ -107,7 +107,7 @@ class Deduction(Play[History]):
         return self.say(self.best(position))
 
     def best(self, position: History) -> str:
-        """What the solver asks."""
+        """Return the solver's query."""
         if position not in self._gold:
             self._gold[position] = self._best(self.possible(position))
         return self._gold[position]
@@ -134,18 +134,18 @@ class Deduction(Play[History]):
         return self.say(self.guess(rng.choice(left)))
 
     def potential(self, position: History) -> float:
-        """How much of the uncertainty is gone, in bits."""
+        """Return the share of the uncertainty, measured in bits, that is gone."""
         return 1.0 - math.log(len(self.possible(position))) / math.log(len(self.secrets))
 
     def admissible(self, position: History) -> Sequence[str]:
         return [self.say(query) for query in (*self.queries, *map(self.guess, self.secrets))]
 
     def known(self, position: History) -> Hashable:
-        """What the player knows: the task and the answers in any order, but not the secret."""
+        """Return what the player knows: the task and the answers in any order, but not the secret."""
         return (self.task.prompt, self.opening(()), tuple(sorted(set(position))), len(position))
 
     def solvable(self, turns: int) -> bool:
-        """Whether the solver needs at most so many turns."""
+        """Say whether the solver needs at most so many turns."""
         position: History = ()
         for _ in range(turns):
             told = self.ask(position, self.best(position))

@@ -73,7 +73,7 @@ class GamesEnv(SessionEnv):
         return _play(task)
 
     def transition(self, state: PlaySession, action: Message) -> Transition[PlaySession]:
-        """What a message does: its last line; its first where that is a move and nothing else, and reasons follow."""
+        """Play a message's last line, or its first where that alone is a move and reasons follow."""
         lines = [] if action.tool_calls else action.content.strip().split("\n")
         if not 1 < len(lines) <= _MOST_LINES:
             return super().transition(state, action)

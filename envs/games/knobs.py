@@ -15,7 +15,7 @@ SHAPES = {"tictactoe": (3, 3, 3, False), "connect4": (7, 6, 4, True)}
 
 
 class GamesKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of games may set."""
+    """Settings of a suite of games."""
 
     game: Literal["wordle", "mastermind", "questions", "tictactoe", "connect4", "kuhn"] = "wordle"
     turn_limit: int = pydantic.Field(8, ge=1)

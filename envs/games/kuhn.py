@@ -21,7 +21,7 @@ OPTIONS: Mapping[tuple[str, ...], tuple[str, str]] = {
     ("bet",): ("fold", "call"),
     ("check", "bet"): ("fold", "call"),
 }
-"""What the mover may do after each history of moves: the passive and the active move."""
+"""Moves open to the mover after each history of moves: the passive and the active one."""
 ENDS: frozenset[tuple[str, ...]] = frozenset(
     (*history, move) for history, both in OPTIONS.items() for move in both if (*history, move) not in OPTIONS
 )
@@ -35,7 +35,7 @@ class Knowledge(NamedTuple):
 
     @property
     def seat(self) -> int:
-        """Who moves: 0 the first player."""
+        """Seat of the mover; 0 is the first player."""
         return len(self.history) % 2
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Knowledge(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Knowledge:
-        """What ``str`` wrote.
+        """Read what ``str`` wrote.
 
         >>> Knowledge.parse("king check bet") == Knowledge(2, ("check", "bet"))
         True
@@ -122,7 +122,7 @@ def best_response(seat: int, other: Strategy) -> tuple[dict[Knowledge, float], f
 
 
 def _reach(deal: tuple[int, int], seat: int, other: Strategy, history: tuple[str, ...]) -> float:
-    """How likely the other's own moves of ``history`` are."""
+    """Return the probability of the other player's moves in ``history``."""
     chance = 1.0
     for turn, move in enumerate(history):
         if turn % 2 != seat:
@@ -175,7 +175,7 @@ def average(strategies: Sequence[Strategy]) -> dict[Knowledge, float]:
 
 
 def _own_reach(strategy: Strategy, held: Knowledge) -> float:
-    """How likely a strategy's own moves on the way to an information set are."""
+    """Return the probability of a strategy's own moves on the way to an information set."""
     chance = 1.0
     for turn in range(held.seat, len(held.history), 2):
         active = strategy[Knowledge(held.card, held.history[:turn])]

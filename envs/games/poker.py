@@ -37,7 +37,7 @@ class PokerPlay(Play[PokerMatch]):
     # --- who holds and wins what -----------------------------------------------------------------
 
     def place(self, seat: int, hand: int) -> int:
-        """Whether a seat is first (0) or second (1) in a hand; they take turns."""
+        """Say whether a seat is first (0) or second (1) in a hand; they take turns."""
         return (seat + hand + self.options["seat"]) % 2
 
     def seat(self, position: PokerMatch) -> int:
@@ -49,7 +49,7 @@ class PokerPlay(Play[PokerMatch]):
         return Knowledge(card, position.history)
 
     def chips(self, hands: Hands) -> int:
-        """What the agent has won in finished hands."""
+        """Return the chips that the agent has won in finished hands."""
         total = 0
         for number, history in enumerate(hands):
             if history in ENDS:
@@ -121,7 +121,7 @@ class PokerPlay(Play[PokerMatch]):
         return f"{self.task.prompt}\n{styled(self._news(position, self.seat(position)), self.full)}"
 
     def _news(self, position: PokerMatch, seat: int) -> str:
-        """What a seat has not heard yet: everything since its own last move."""
+        """Tell a seat what it has not heard yet: everything since its own last move."""
         news: list[str] = []
         for own, text in self._events(position, seat):
             news = [] if own else [*news, text]

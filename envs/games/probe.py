@@ -1,4 +1,4 @@
-"""How a policy plays Kuhn poker: its strategy, out of its action probabilities or out of its games.
+"""Strategy of a policy at Kuhn poker, out of its action probabilities or out of its games.
 
 A policy's exploitability (kuhn.py) is exact once its strategy is known. ``situations()`` gives the conversation in
 which a policy decides at each of the twelve information sets, exactly as an episode of ``games/kuhn-self`` has it;
@@ -18,7 +18,7 @@ from turnwise.tasks.core import Task
 
 
 class Situation(NamedTuple):
-    """What a player of Kuhn poker has heard and said when it must move."""
+    """Conversation that a player of Kuhn poker has had when it must move."""
 
     knowledge: Knowledge
     agent: str  # whose seat it is in the episode

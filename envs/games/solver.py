@@ -16,7 +16,7 @@ WIN = 1000  # a win at once; one that takes n more stones is worth n less
 
 @functools.lru_cache(maxsize=200_000)
 def value(board: Board, mine: int, theirs: int, depth: int, low: int = -WIN, high: int = WIN) -> int:
-    """What the position is worth to the mover, by alpha-beta: > 0 won, < 0 lost, sooner is more.
+    """Return the position's worth to the mover, by alpha-beta: > 0 won, < 0 lost, sooner is more.
 
     Beyond ``depth`` stones a position counts as even, so 0 means a draw only where the depth reaches the end.
     """
@@ -36,7 +36,7 @@ def value(board: Board, mine: int, theirs: int, depth: int, low: int = -WIN, hig
 
 
 def worth(board: Board, mine: int, theirs: int, cell: int, depth: int) -> int:
-    """What putting a stone on ``cell`` is worth to the mover."""
+    """Return the worth to the mover of putting a stone on ``cell``."""
     if wins(board, mine | 1 << cell, cell):
         return WIN
     after = value(board, theirs, mine | 1 << cell, max(0, depth - 1))

@@ -11,7 +11,7 @@ from turnwise.tasks.core import Json
 
 
 class GridKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of the grid may set."""
+    """Settings of a suite of the grid."""
 
     game: Literal["sokoban", "maze", "lake"] = "sokoban"
     size: int = pydantic.Field(7, ge=5, le=31)  # of the square level, its wall included; odd for mazes

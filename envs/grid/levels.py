@@ -1,4 +1,4 @@
-"""How levels are made, so that each can be solved."""
+"""Generation of levels, each of which can be solved."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _way(parent: dict[Cell, Cell], cell: Cell) -> list[Cell]:
 
 
 def _harmless(door: Cell, parent: dict[Cell, Cell], marks: dict[Cell, str]) -> bool:
-    """Whether nothing that is needed lies behind a door."""
+    """Say whether nothing that is needed lies behind a door."""
     return not any(mark not in "_@" and door in _way(parent, cell) for cell, mark in marks.items())
 
 

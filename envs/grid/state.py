@@ -15,7 +15,7 @@ from turnwise.tasks.core import Task
 
 
 class GridBoard:
-    """What stays the same during an episode."""
+    """The part of a task that stays the same during an episode."""
 
     def __init__(self, task: Task) -> None:
         options = task.options
@@ -80,5 +80,5 @@ def solved(state: GridState) -> bool:
 
 
 def sunk(state: GridState) -> bool:
-    """Whether the ice broke."""
+    """Say whether the ice broke."""
     return state.agent in state.board.holes

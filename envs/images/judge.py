@@ -36,7 +36,7 @@ class ImageVerdict(NamedTuple):
 
 
 def judge(backend: Backend, left: SandboxImage, task: ImageTask) -> ImageVerdict:
-    """What the files that an agent ``left`` are worth.
+    """Judge the files that an agent ``left``.
 
     Raises:
         SandboxError: no container can be started.
@@ -57,7 +57,7 @@ def judge(backend: Backend, left: SandboxImage, task: ImageTask) -> ImageVerdict
 
 
 def statuses(log: str) -> dict[str, str]:
-    """What each test did by the log of pytest (``-rA``), or of unittest in words.
+    """Read each test's status from the log of pytest (``-rA``), or of unittest in words.
 
     >>> statuses("PASSED t.py::a\\nFAILED t.py::b[x y] - assert 1\\ntest_c (m.K) ... ok")
     {'t.py::a': 'PASSED', 't.py::b[x y]': 'FAILED', 'test_c (m.K)': 'PASSED'}

@@ -129,7 +129,7 @@ def _links(container: Any) -> bytes:
 
 @lru_cache(maxsize=8)
 def _files(backend: DockerBackend, root: Root) -> Layer:
-    """What the image has in its working folder."""
+    """Return the files in the image's working folder."""
     from docker.errors import NotFound
 
     try:

@@ -1,4 +1,4 @@
-"""What is kept of an episode beside its container."""
+"""State of an episode beside its container."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ if [ -f /opt/miniconda3/bin/activate ]; then . /opt/miniconda3/bin/activate; con
 
 
 class ImageTask(NamedTuple):
-    """What is done in which image. ``context`` is a folder with a Dockerfile, or empty: then ``reference`` is an image that is there.
+    """Parts of a task and its image.
+
+    ``context`` is a folder with a Dockerfile, or empty: then ``reference`` is an image that is there.
 
     ``workdir``: the image's own if empty. ``setup`` runs before the agent, ``judge`` afterwards with ``tests`` at /tests; both
     are bash. ``fail_to_pass`` and ``pass_to_pass`` are looked up in what ``judge`` prints; without them its last line is the
@@ -67,7 +69,7 @@ def _of(text: str) -> ImageTask:
 
 
 def image_task_of(task: Task) -> ImageTask:
-    """What a task was made of."""
+    """Return the parts that a task was made of."""
     return _of(json.dumps({**{name: task.options[name] for name in ImageTask._fields[:-1]}, **task.gold}))
 
 

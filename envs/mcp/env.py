@@ -50,7 +50,7 @@ class McpEnv(AgentEnv[McpState]):
         """Fill the empty folder, always in the same way. The model knows it as ``/work``."""
 
     def judge(self, task: Task, folder: Path, answer: str) -> float:
-        """How well the task was done, from 0 to 1. Must not change the folder."""
+        """Return how well the task was done, from 0 to 1. Must not change the folder."""
         raise NotImplementedError
 
     def plan(self, task: Task) -> Sequence[ToolCall]:

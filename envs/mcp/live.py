@@ -16,7 +16,7 @@ from turnwise.tools.owner import make_folder
 from turnwise.tools.sandbox.reap import reap_once
 
 ROOT = "/work"
-"""What the model is told instead of the folder's true place, so that nothing depends on it."""
+"""Path that the model is told instead of the folder's true place, so that nothing depends on it."""
 
 
 class LiveServer:
@@ -56,7 +56,7 @@ class LiveServer:
             self.call(call)
 
     def call(self, call: ToolCall) -> McpAnswer:
-        """What the server answers, an error too.
+        """Return the server's answer, an error too.
 
         Raises:
             InfraError: it does not answer.

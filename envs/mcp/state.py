@@ -1,4 +1,4 @@
-"""Where an episode is: everything that was called. The live server follows from it."""
+"""State of an episode: everything that was called. The live server follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent can do: the tools, how they are read out of a message, and what each does."""
+"""Actions of an agent: the tools, how they are read out of a message, and what each does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from turnwise.tools.notations import arguments_of
 from turnwise.tools.thoughts import without_thoughts
 
 KEPT = 50
-"""How many results a search keeps."""
+"""Number of results that a search keeps."""
 
 _LONGEST_QUERY, _LONGEST_ANSWER, _LONGEST_TEXT = 500, 1000, 50_000
 _COUNTED = 2000  # passages that `count` sorts by kind or date
@@ -33,7 +33,7 @@ _WORDS = {"search": "query", "semantic_search": "query", "filter": "words"}
 _LINE = re.compile(r"(\d{1,11})\]\s*\S.*", re.DOTALL)
 """A line of results, or its beginning: the number of a passage and its title."""
 _ABOUT = re.compile(r"\s*\(\w+(?:, \d{1,4})?\)\Z")
-"""What a line of results says of a passage after its title."""
+"""Text that follows the title of a passage in a line of results."""
 
 
 def search(query: str, page: int = 1) -> None:
@@ -82,7 +82,7 @@ TOOLS = tuple(map(tool, (search, semantic_search, filter, count, open, find, cit
 
 
 class Done(NamedTuple):
-    """What a tool did: the next state and what is said; ``judged``: the agent's judgement of a retrieval."""
+    """Outcome of a tool: the next state and what is said; ``judged``: the agent's judgement of a retrieval."""
 
     state: SearchState
     text: str
@@ -172,7 +172,7 @@ def _as_meant(call: ToolCall) -> ToolCall:
 
 
 def answer_text(call: ToolCall) -> str:
-    """What a call of ``answer`` says.
+    """Return the text of a call of ``answer``.
 
     Raises:
         ToolError: it says nothing, or too much.

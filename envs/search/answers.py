@@ -38,7 +38,7 @@ _LONG_ANSWER = 4  # words beside the right ones, at most
 
 
 class AnswerVerdict(NamedTuple):
-    """How right an answer is by each measure, all between 0 and 1."""
+    """Scores of an answer by each measure, all between 0 and 1."""
 
     em: float
     f1: float
@@ -73,12 +73,12 @@ def bare(answer: str, question: str) -> str:
 
 
 def abstains(answer: str) -> bool:
-    """Whether an answer says that there is none, and says nothing else."""
+    """Say whether an answer says that there is none, and says nothing else."""
     return _ABSTENTIONS.fullmatch(normalise(answer)) is not None
 
 
 def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> AnswerVerdict:
-    """How right ``answer`` is; the best over all accepted answers.
+    """Score ``answer``; the best over all accepted answers.
 
     Contained match (SubEM) asks that the gold stands in the answer as whole words, that the answer has at
     most four words more, and names none of the ``rivals`` and no other number as long as one that is right: an
@@ -115,7 +115,7 @@ def _equal(words: Sequence[str], gold: Sequence[str]) -> bool:
 
 
 def _numbers_beside(words: Sequence[str], gold: Sequence[str]) -> bool:
-    """Whether a number that is right stands beside others of its length: "1903 or 1904"."""
+    """Say whether a number that is right stands beside others of its length: "1903 or 1904"."""
     if len(gold) > 1 or not _NUMBER.fullmatch(gold[0]):
         return False
     return any(word != gold[0] and len(word) == len(gold[0]) and _NUMBER.fullmatch(word) for word in words)

@@ -1,4 +1,4 @@
-"""How fast keyword search is, and what it costs: ``python -m turnwise.envs.search.bench --out search.json``.
+"""Speed and cost of keyword search: ``python -m turnwise.envs.search.bench --out search.json``.
 
 For each size a world is made and indexed in a process of its own (unless the cache has it), then two fresh
 processes open it and search. Queries are those of the gold agent and two or three words of pages, each for
@@ -115,7 +115,7 @@ def _queries(library: LocalLibrary, rng: Random) -> dict[str, list[str]]:
 
 
 def _private() -> float:
-    """What this process has for itself, in MiB: mapped files are shared with others and not counted."""
+    """Return this process's own memory in MiB: mapped files are shared with others and not counted."""
     import psutil
 
     memory = psutil.Process().memory_info()

@@ -22,7 +22,7 @@ _TRIES = 8  # orders in which clues are tried
 
 
 class Clue(NamedTuple):
-    """What is said, which entities of the kind it fits, and whose pages tell it."""
+    """Clue's text, the entities of the kind that it fits, and the pages that tell it."""
 
     text: str
     fits: NDArray[np.bool_]
@@ -51,7 +51,7 @@ def clues_to(graph: WorldGraph, rng: Random, entity: int) -> list[Clue] | None:
 
 
 def _own(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
-    """When it came to be, how many live there, what the person was."""
+    """Return clues of the entity's own years and numbers, and of a person's profession."""
     kind = graph.kind(entity)
     found: list[Clue] = []
     if kind == "person":
@@ -81,7 +81,7 @@ def _of_related(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
 
 
 def _named(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
-    """What two steps away has a name."""
+    """Return clues that name an entity two steps away."""
     found, split = list[Clue](), graph.spec.split
     for relation in _links(graph, entity):
         other = graph.target(entity, relation)

@@ -109,7 +109,10 @@ def read_line(line: bytes, path: Path, position: int) -> Passage:
 
 
 def line_offsets(path: Path) -> NDArray[np.int64]:
-    """Where each line of a file begins, and where the last one ends. Blank lines at the end do not count."""
+    """Return the offsets at which the lines of a file begin, and at which the last one ends.
+
+    Blank lines at the end do not count.
+    """
     found = [np.zeros(1, np.int64)]
     size = done = 0
     last = b""
@@ -134,7 +137,7 @@ def write_jsonl(path: Path, passages: Iterable[Passage]) -> Iterator[Passage]:
 
 
 class Facets(NamedTuple):
-    """What passages are filtered by: ``kind`` as a number of ``kinds``, and a year."""
+    """Filters of passages: ``kind`` as a number of ``kinds``, and a year."""
 
     kinds: Sequence[str]
     kind_P: NDArray[np.uint8]

@@ -37,15 +37,18 @@ class Pages:
         return len(self._order)
 
     def position(self, entity: int) -> int:
-        """Where the present page about an entity is."""
+        """Return the position of the present page about an entity."""
         return int(self._position[entity])
 
     def edition_position(self, number: int) -> int:
-        """Where old page ``number`` is."""
+        """Return the position of old page ``number``."""
         return int(self._position[self.graph.size + number])
 
     def report_position(self, number: int) -> int:
-        """Where report ``number`` is: those of disputed fact d are ``SOURCES`` numbers from ``SOURCES · d`` on."""
+        """Return the position of report ``number``.
+
+        Those of disputed fact d are ``SOURCES`` numbers from ``SOURCES · d`` on.
+        """
         return int(self._position[self.graph.size + self.graph.editions + number])
 
     def __iter__(self) -> Iterator[Passage]:
@@ -84,7 +87,7 @@ class Pages:
         return Passage(title, text, str(position), kind, year)
 
     def _report(self, position: int, number: int) -> Passage:
-        """What a source tells of a disputed fact, among other things."""
+        """Return the page on which a source tells of a disputed fact, among other things."""
         graph = self.graph
         report = graph.reports_on(number // SOURCES)[number % SOURCES]
         dice = Random(int(graph.dice[report.entity]) + number)

@@ -75,7 +75,7 @@ class SearchEnv(AgentEnv[SearchState]):
         super().restore(snapshot)
 
     def _take(self, task: Task) -> Quest:
-        """What a task asks for; from here on the tools are those that its library has."""
+        """Return a task's quest; from here on the tools are those that its library has."""
         quest = quest_of(task, self.server)
         self.tools = actions.offered(quest.layout)
         return quest

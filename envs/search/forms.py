@@ -115,7 +115,7 @@ def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
 
 
 def comparison(draft: QuestionDraft) -> SearchQuestion | None:
-    """Which of four is the oldest, by a year of its own or of somebody related to it."""
+    """Ask which of four is the oldest, by a year of its own or of somebody related to it."""
     graph, rng = draft.graph, draft.rng
     kind = rng.choice(("city", "company", "school", "book", "film"))
     through = None
@@ -184,7 +184,7 @@ def intersection(draft: QuestionDraft) -> SearchQuestion | None:
 
 
 def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
-    """How many things are related to one: all of them must be found."""
+    """Ask how many things are related to one: all of them must be found."""
     graph, rng = draft.graph, draft.rng
     relation = rng.choice(
         [r for r in schema().relations if r.target in graph.count and r.target != "region" and not r.office]
@@ -210,7 +210,7 @@ def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
 
 
 def temporal(draft: QuestionDraft) -> SearchQuestion | None:
-    """Who held an office in a year that is past; the present page and the old edition name others."""
+    """Ask who held an office in a year that is past; the present page and the old edition name others."""
     graph, rng = draft.graph, draft.rng
     relation = rng.choice([r for r in schema().relations if r.office])
     place = _any(draft, relation.source)

@@ -44,7 +44,7 @@ class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
 
     @property
     def split(self) -> Split:
-        """Whose names and whose language it has."""
+        """The split whose names and language the world has."""
         return Split(self.part)
 
     @property
@@ -71,7 +71,7 @@ class Edition:
 
 
 class SourceReport(NamedTuple):
-    """What a source tells of a disputed fact. Of the sources of a fact the weightiest one is right."""
+    """Report of a source on a disputed fact. Of the sources of a fact the weightiest one is right."""
 
     entity: int
     relation: Relation
@@ -88,7 +88,7 @@ class SourceReport(NamedTuple):
 WEIGHTS: Mapping[str, int] = {"memoir": 1, "newspaper": 2, "register": 3}
 """Sources that contradict one another, and which of them counts for more."""
 SOURCES = 3
-"""How many of them tell a disputed fact."""
+"""Number of sources that tell a disputed fact."""
 _LAST_DISPUTED = 1940  # so that all sources are later
 
 
@@ -178,15 +178,18 @@ class WorldGraph:
     # --- facts -----------------------------------------------------------------------------------
 
     def told(self, entity: int, relation: Relation) -> bool:
-        """Whether any page states this fact."""
+        """Say whether any page states this fact."""
         return relation.office or bool(self._told[relation.name][entity - self.first[relation.source]])
 
     def is_disputed(self, entity: int, relation: Relation) -> bool:
-        """Whether sources contradict each other about this fact, which the entity's own page then does not tell."""
+        """Say whether sources contradict each other about this fact.
+
+        The entity's own page does not tell such a fact.
+        """
         return (entity, relation.name) in self._disputed
 
     def reports_on(self, dispute: int) -> list[SourceReport]:
-        """What the sources tell of disputed fact number ``dispute``, in no order."""
+        """Return the sources' reports on disputed fact number ``dispute``, in no order."""
         entity, relation = self.disputes[dispute]
         right, rng = self.target(entity, relation), derive_rng(self.spec.seed, "reports", dispute)
         first = rng.choice((-1, 1)) * rng.randint(1, 9)

@@ -1,4 +1,4 @@
-"""How questions and clues are put (phrases.yaml): wordings of each split."""
+"""Phrasing of questions and clues (phrases.yaml): wordings of each split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on pages beside the facts that questions ask for: history, notices, tables, and the titles of sources."""
+"""Text on pages beside the facts that questions ask for: history, notices, tables, and the titles of sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def history(graph: WorldGraph, kind: str, dice: Random) -> list[str]:
 
 
 def notices(graph: WorldGraph, dice: Random) -> list[str]:
-    """What else a source has on its page."""
+    """Return the other sentences on a source's page."""
     return [_filled(graph, line, dice) for line in dice.sample(_prose().notices, dice.randint(2, 5))]
 
 
@@ -48,7 +48,7 @@ def interspersed(facts: Sequence[str], lines: Sequence[str], dice: Random) -> It
 
 
 def source_title(graph: WorldGraph, report: SourceReport, number: int) -> str:
-    """What a source is called.
+    """Return the title of a source.
 
     >>> from turnwise.envs.search.graph import WorldSpec
     >>> graph = WorldGraph(WorldSpec(seed="x", passages=300, disputed=0.1))

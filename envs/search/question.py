@@ -20,7 +20,9 @@ class Rubric(NamedTuple):
 
 
 class SearchQuestion(NamedTuple):
-    """What is asked, what is right, and why. Entities are tuples of names; the answer is one of them.
+    """A question, its right answers, and the reasons.
+
+    Entities are tuples of names; the answer is one of them.
 
     ``evidence``: positions of the passages one must have read, in the order in which to read them, and
     ``queries`` that find them. ``rivals``: names that would also be answers, but wrong ones.

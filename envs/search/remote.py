@@ -33,7 +33,7 @@ LONGEST_QUERY = 10_000
 
 
 class RemoteLibrary:
-    """What a server finds. Passages are known once they were found; a position is the document's id."""
+    """Passages that a server finds. They are known once they were found; a position is the document's id."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")

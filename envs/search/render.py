@@ -1,4 +1,4 @@
-"""What is shown of a search: pages of results, passages, and what they name."""
+"""Texts that a search shows: pages of results, passages, and what they name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WEIGH = (
 
 
 def system_message(quest: Quest) -> str:
-    """What the rules are, and how to act."""
+    """Write the system message: the rules, and how to act."""
     layout = quest.layout
     weigh = _WEIGH if quest.task.options["library"].get("disputed") else ""
     semantic = "semantic_search[text], " if layout.semantic else ""
@@ -113,7 +113,7 @@ def facts_of(passage: Passage) -> list[ToldFact]:
 
 
 def asked_about(question: str, compact: bool) -> list[str]:
-    """What a question names."""
+    """Return the names in a question."""
     if compact:
         return question.rstrip(" ?").split()[-1:]
     found = _NAME.findall(question[question.find(" ") :])

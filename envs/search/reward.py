@@ -70,7 +70,7 @@ def check_parts(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def facts_at_answer(state: SearchState, verdict: AnswerVerdict, right: bool) -> AnswerFacts:
-    """What is known when the agent answers."""
+    """Return the facts that are known when the agent answers."""
     question = state.quest.question
     found = set(question.evidence) & set(state.seen)
     hidden = hidden_entities(question)

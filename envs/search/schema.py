@@ -1,4 +1,4 @@
-"""What there is in the fictional world: kinds of things, how they are related, and how that is said."""
+"""The fictional world: kinds of things, how they are related, and how that is said."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True)
 class WorldSchema:
-    """What there is in the fictional world (schema.yaml), by kind and by name."""
+    """Contents of the fictional world (schema.yaml), by kind and by name."""
 
     kinds: tuple[EntityKind, ...]
     relations: tuple[Relation, ...]

@@ -1,4 +1,4 @@
-"""Where a search stands."""
+"""State of a search."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SearchState(NamedTuple):
 
 
 def quest_of(task: Task, server: str = "") -> Quest:
-    """What a task asks for.
+    """Return the quest of a task.
 
     Raises:
         EnvError: it is no task of this environment.
@@ -90,12 +90,12 @@ def passage_at(state: SearchState, position: int) -> Passage:
 
 
 def shows_all(layout: SearchLayout) -> bool:
-    """Whether results show passages as a whole."""
+    """Say whether results show passages as a whole."""
     return layout.pages != "full" or layout.snippet == 0
 
 
 def entities_named(text: str, question: SearchQuestion) -> set[int]:
-    """Which gold entities a text names that the question does not (E-GRPO's match, on whole words)."""
+    """Find the gold entities that a text names and the question does not (E-GRPO's match, on whole words)."""
     own, asked = f" {normalise(text[:20_000])} ", f" {normalise(question.text)} "
     return {
         at

@@ -16,14 +16,14 @@ from typing import Literal
 from turnwise.data_file import data_file
 
 Part = Literal["train", "dev", "test"]
-"""Whose names a world takes."""
+"""The part of the names that a world takes."""
 
 _PARTS: dict[str, range] = {"train": range(8), "dev": range(8, 9), "test": range(9, 10)}
 
 
 @dataclass(frozen=True)
 class NamePieces:
-    """What names are put together from (vocabulary.yaml)."""
+    """Pieces that names are put together from (vocabulary.yaml)."""
 
     stems: tuple[str, ...]
     ends: tuple[str, ...]

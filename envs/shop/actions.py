@@ -27,7 +27,7 @@ TOOLS = (tool(search), tool(click))
 
 
 class Click(NamedTuple):
-    """What clicking something does. ``item``, ``option`` and ``page`` say what is opened or chosen."""
+    """Effect of a click. ``item``, ``option`` and ``page`` say what is opened or chosen."""
 
     kind: Literal["back", "previous", "next", "buy", "item", "option", "page", "sort", "filter"]
     item: int = -1
@@ -91,7 +91,7 @@ def do_click(state: ShopState, target: str) -> ShopState:
 
 
 def named(target: str, here: Collection[str]) -> str:
-    """Which of the things on a page is meant: one of this name, else the only one of the same words.
+    """Return the thing on a page that is meant: one of this name, else the only one of the same words.
 
     Signs and what a page adds to the name of a chosen thing do not matter.
 
@@ -114,7 +114,7 @@ def named(target: str, here: Collection[str]) -> str:
 
 
 def clickables(state: ShopState) -> dict[str, Click]:
-    """What can be clicked on the open page, by its name in lower case, in the page's order."""
+    """Return the clicks on the open page, by their name in lower case, in the page's order."""
     names = state.world.layout.buttons
     if state.page is Page.RESULTS:
         return _result_clickables(state)
@@ -171,7 +171,7 @@ def possible(state: ShopState) -> Sequence[str]:
 
 
 def labels(state: ShopState, visible: Sequence[int]) -> Sequence[str]:
-    """What the results on the open page are called."""
+    """Return the labels of the results on the open page."""
     if state.world.layout.labels == "position":
         return [str(place) for place in range(1, len(visible) + 1)]
     product = state.world.catalogue.product

@@ -146,7 +146,7 @@ class ShopBrowserEnv(WebEnv):
 
     @property
     def _as_text(self) -> bool:
-        """Whether this episode is the text mode's twin; before the first one, as the option says."""
+        """True if this episode is the text mode's twin; before the first one, as the option says."""
         return (self._view if self._snapshot is None else self.view_of(self.task)) == "text"
 
     def _click_named(self, session: Session, target: str) -> None:

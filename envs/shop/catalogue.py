@@ -23,7 +23,7 @@ BUTTONS = frozenset((*_FULL_BUTTONS, *_COMPACT_BUTTONS, *_SUB_PAGES))
 
 @dataclass(frozen=True)
 class Product:
-    """What a shop page shows of a product, and what the score looks at.
+    """Facts about a product that a shop page shows or the score looks at.
 
     ``attributes`` are hidden annotations; the page shows them only as far as the texts mention them.
     ``query`` is the search that WebShop's crawler found the product with.
@@ -88,7 +88,7 @@ class Product:
 
     @functools.cached_property
     def tells_all(self) -> bool:
-        """Whether the title mentions every attribute."""
+        """True if the title mentions every attribute."""
         return all(attribute in self.title for attribute in self.attributes)
 
 

@@ -1,4 +1,4 @@
-"""What a request demands of a purchase, as data: exact, and the same in every process."""
+"""Demands of a request on a purchase, as data: exact, and the same in every process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
     value: float | tuple[str, ...]
 
     def holds(self, facts: Facts) -> bool:
-        """Whether a product with these facts passes; never where the fact is unknown."""
+        """Say whether a product with these facts passes; never where the fact is unknown."""
         known = facts.get(self.fact)
         match known:
             case None:

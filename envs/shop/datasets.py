@@ -42,7 +42,7 @@ class RawGoal(NamedTuple):
 
 @dataclass(frozen=True)
 class WebShopSpec:
-    """Where the files are and what they must be."""
+    """Folder and checksum of WebShop's files, and the goals that are taken from them."""
 
     folder: str
     sha256: str
@@ -124,7 +124,7 @@ def parse_price(text: str | None, asin: str) -> float:
 
 
 def index_text(product: Product) -> str:
-    """What WebShop's index holds of a product: title, description, first feature, options."""
+    """Return the text of a product in WebShop's index: title, description, first feature, options."""
     options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in product.options.items())
     return " ".join((product.title, product.description, *product.bullets[:1], options)).lower()
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import bm25s
 
 TOP = 50
-"""How many results a search returns (WebShop's number)."""
+"""Number of results that a search returns at most (WebShop's number)."""
 
 _REMEMBERED = 4096
 _PLURALS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
-"""How plurals end → how the words do."""
+"""Endings of plurals → those of the words."""
 _WORD = re.compile(r"[a-z0-9]+")
 
 

@@ -75,7 +75,7 @@ class ShopKnobs(PageKnobs, extra="forbid", frozen=True):
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """What near-duplicates differ in: of ``differ``, what goals mention.
+        """Differences between near-duplicates: of ``differ``, what goals mention.
 
         Differences in an attribute or the price show in the results, those in an option only on the item's
         page, so that wrong products must be opened and left again.

@@ -29,7 +29,7 @@ FILTERS: Mapping[str, Condition] = {
 
 
 def sorts(name: str) -> bool:
-    """Whether a way to refine sorts; else it filters."""
+    """Say whether a way to refine sorts; else it filters."""
     return name.startswith(_SORT)
 
 

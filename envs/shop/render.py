@@ -84,7 +84,7 @@ def rating_of(product: Product) -> list[str]:
 
 
 def sub_page(product: Product, page: Page) -> Sequence[str]:
-    """What an item's sub-page says."""
+    """Return the texts of an item's sub-page."""
     match page:
         case Page.DESCRIPTION:
             return (product.description,)

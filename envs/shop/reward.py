@@ -37,7 +37,7 @@ NO_CAP = 1_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class ShopGoal:
-    """What is asked for. ``asin`` is a product that fits; others may fit as well."""
+    """Request of a task. ``asin`` is a product that fits; others may fit as well."""
 
     asin: str
     category: str

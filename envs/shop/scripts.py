@@ -82,7 +82,7 @@ def _candidates(state: ShopState, wanted: set[str]) -> Iterator[tuple[ShopState,
 
 
 def _look(page: ShopState, item: int) -> tuple[list[str], str]:
-    """What to do to read an item and come back, and what there is to read."""
+    """Return the steps that read an item and come back, and the text that there is to read."""
     label = labels(page, page.visible)[page.visible.index(item)]
     opened = page._replace(page=Page.ITEM, item=item)
     buttons, steps, seen = page.world.layout.buttons, [f"click[{label}]"], [_said(opened)]

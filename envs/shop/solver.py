@@ -1,4 +1,4 @@
-"""What to do next: gold, how far it is, and an imperfect scripted policy."""
+"""Choice of the next action: gold, how far it is, and an imperfect scripted policy."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _TELLS = {
 
 
 def _towards_purchase(state: ShopState, best: Mapping[str, str]) -> str:
-    """What to click next, once an item is open that can score 1."""
+    """Name the next click, once an item is open that can score 1."""
     buttons = state.world.layout.buttons
     if state.page is not Page.ITEM:
         return buttons.previous

@@ -20,7 +20,7 @@ from turnwise.tasks.core import Task
 
 
 class Page(enum.StrEnum):
-    """Where one can be."""
+    """Pages of the shop."""
 
     INDEX = "index"
     RESULTS = "results"
@@ -47,7 +47,7 @@ COMPACT = Buttons("back", "prev", "next", "buy")
 
 
 class ShopLayout(NamedTuple):
-    """How pages look and what they offer."""
+    """Look of the pages, and what they offer."""
 
     pages: Literal["compact", "full"] = "full"
     labels: Literal["asin", "position", "title"] = "asin"
@@ -65,7 +65,7 @@ class ShopLayout(NamedTuple):
 
 
 class ShopWorld:
-    """What stays the same during an episode: the task, its catalogue, goal and layout."""
+    """The part of an episode that stays the same: the task, its catalogue, goal and layout."""
 
     __slots__ = (
         "_best",
@@ -100,7 +100,7 @@ class ShopWorld:
         return self._best[item]
 
     def results(self, query: str, sort: str, only: tuple[str, ...]) -> Sequence[int]:
-        """What a search finds, sorted and filtered."""
+        """Return the results of a search, sorted and filtered."""
         facts, found = self.catalogue.facts, self.catalogue.search(query)
         if facts is None or not (sort or only):
             return found
@@ -143,7 +143,7 @@ class ShopState(NamedTuple):
         return self.results[(self.number - 1) * size : self.number * size]
 
     def score(self) -> ShopScore:
-        """What buying now earns."""
+        """Return the score of buying now."""
         return score(self.product, (value for _, value in self.chosen), self.world.goal)
 
 

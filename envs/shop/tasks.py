@@ -152,7 +152,7 @@ def _draw_goods(rng: Random, split: Split, knobs: GoodsKnobs) -> Task | None:
 
 
 def _comes_first(shop: Catalogue, request: WrittenRequest) -> bool:
-    """Whether a search that understands nothing finds what is wanted in the first place."""
+    """Say whether a search that understands nothing finds what is wanted in the first place."""
     noun = shop.product(request.chosen.place).noun
     searches = (noun, request.text, asked_words(request.text))
     return any({*shop.search(query)[:1]} & request.fitting for query in searches)

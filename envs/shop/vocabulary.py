@@ -118,7 +118,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # option group → values
 }  # fmt: skip
 
 SMALL = {"nouns": 16, "attributes": 16, "color": 8, "size": 4, "style": 4, "pack": 4}
-"""How many of each list the small vocabulary keeps."""
+"""Number of entries that the small vocabulary keeps of each list."""
 
 _STOP = (
     "a an and are as at be by can for from has have in into is it its of on or our that the their this to "

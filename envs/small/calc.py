@@ -36,7 +36,7 @@ def answer(value: str) -> None:
 
 
 class CalcKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of arithmetic may set."""
+    """Settings of a suite of arithmetic."""
 
     operations: tuple[int, int] = (3, 3)  # at least and at most
     largest: int = pydantic.Field(20, ge=2, le=10**6)  # whole number that is drawn
@@ -72,7 +72,7 @@ class CalcExpression(NamedTuple):
 
 
 class CalcState(NamedTuple):
-    """Which operations have been worked out."""
+    """Operations that have been worked out."""
 
     task: str
     known: frozenset[int] = frozenset()
@@ -238,7 +238,7 @@ def _ready(node: CalcNode, known: frozenset[int]) -> bool:
 
 
 def _is(found: CalcExpression, n: int, worked: Worked, known: frozenset[int]) -> bool:
-    """Whether this calculation works operation ``n`` out."""
+    """Say whether this calculation works operation ``n`` out."""
     node = found.nodes[n]
     if worked.value != node.value:
         return False

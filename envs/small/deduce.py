@@ -41,7 +41,7 @@ def abstain(missing: str) -> None:
 
 
 class DeduceKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of deduction may set."""
+    """Settings of a suite of deduction."""
 
     family: Literal["equations", "rules"] = "equations"
     things: int = pydantic.Field(10, ge=4, le=40)
@@ -52,7 +52,7 @@ class DeduceKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
 
 
 class DeduceState(NamedTuple):
-    """What the agent has read."""
+    """Things that the agent has read about."""
 
     task: str
     read: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the small worlds share: an environment that takes one call per turn."""
+"""Base of the small worlds: an environment that takes one call per turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ State = TypeVar("State")
 
 
 class CallResult(NamedTuple, Generic[State]):
-    """What a call did."""
+    """Outcome of a call."""
 
     state: State
     text: str
@@ -35,7 +35,7 @@ class CallEnv(AgentEnv[State]):
     max_trivial_score: ClassVar[float] = 0.2
 
     def do(self, state: State, name: str, arguments: Mapping[str, Json]) -> CallResult[State]:
-        """What a call does; its arguments are checked.
+        """Carry out a call; its arguments are checked.
 
         Raises:
             ToolError: it means nothing here.

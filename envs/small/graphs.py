@@ -50,7 +50,7 @@ class DeduceGraph:
 
     @functools.cached_property
     def values(self) -> Mapping[str, int | str]:
-        """What can be known, of each thing of which something can."""
+        """Return the value of each thing whose value can be known."""
         known: dict[str, int | str] = {}
         for name in self.order:
             value = self._value(name, known)
@@ -85,7 +85,7 @@ class DeduceGraph:
         return below[self.question]
 
     def text(self, name: str) -> str:
-        """What is written about a thing."""
+        """Write the text about a thing."""
         fact = self.facts.get(name)
         if fact is None:
             return self._say(_NOTHING, name=name)
@@ -139,7 +139,7 @@ def ancestors(facts: Mapping[str, Fact], name: str) -> set[str]:
 
 
 def needed(graph: DeduceGraph) -> list[str]:
-    """What must be read: from the question down to what is given, or to where it cannot go on."""
+    """List the things to read: from the question down to what is given, or to where it cannot go on."""
     wanted, edge = [graph.question], [graph.question]
     for one in edge:
         for other in parents(graph.facts, one):

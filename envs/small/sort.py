@@ -32,7 +32,7 @@ def done() -> None:
 
 
 class SortKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of sorting may set."""
+    """Settings of a suite of sorting."""
 
     items: tuple[int, int] = (5, 5)  # at least and at most
     shown: bool = False  # whether the values are told
@@ -166,7 +166,7 @@ def _below(seen: frozenset[tuple[int, int]]) -> dict[int, set[int]]:
 
 
 def _turns(state: SortState, *, known_all: bool) -> int:
-    """How many turns :func:`_next` takes in all."""
+    """Count the turns that :func:`_next` takes in all."""
     env: Any = SortEnv()
     turns = 0
     while (said := _next(state, known_all=known_all)) != "done":

@@ -14,7 +14,7 @@ from turnwise.tools.core import Tool, ToolError, tool
 from turnwise.tools.sandbox.core import MIB, PathError, Sandbox
 
 SHELL_SECONDS = 30.0
-"""How long a command of the shell may take."""
+"""Most seconds that a command of the shell may take."""
 _MOST_LINES = 400
 _LARGEST = 2 * MIB  # of a file that is shown or edited
 _READ = 256 * 1024  # bytes of each stream, before what does not help is left out
@@ -53,7 +53,7 @@ TOOLS: tuple[Tool, ...] = tuple(tool(each) for each in (shell, view, search, edi
 
 
 def run_shell(sandbox: Sandbox, command: str) -> str:
-    """What a command printed, with its exit code where that is not 0; clocks and addresses are blanked."""
+    """Return a command's output, with its exit code where that is not 0; clocks and addresses are blanked."""
     result = sandbox.exec(["bash", "-c", command.replace("\0", "")], timeout=SHELL_SECONDS, output=_READ)
     text = "\n".join(part.rstrip() for part in (result.out, result.err) if part.strip())
     for pattern, blank in _UNSTEADY:
@@ -146,7 +146,7 @@ def run_create(sandbox: Sandbox, path: str, text: str) -> str:
 
 
 def run_review(sandbox: Sandbox, instance: Instance) -> str:
-    """What the tests that the agent can see say about its change, before it is handed in for good."""
+    """Report what the visible tests say about the agent's change, before it is handed in for good."""
     run = run_suite(sandbox, instance.source, canaries=False, seconds=SHELL_SECONDS)
     known = [name for name in instance.pass_to_pass if name.partition("::")[0] not in instance.hidden]
     wrong = [name for name in known if name not in run.tests or run.tests[name].status != "pass"]

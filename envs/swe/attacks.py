@@ -16,7 +16,7 @@ from turnwise.envs.swe.instance import Instance
 
 
 class SweAttack(NamedTuple):
-    """What an agent leaves beside the broken repository."""
+    """Files that an agent leaves beside the broken repository."""
 
     rows: str
     about: str

@@ -27,7 +27,9 @@ from turnwise.tools.sandbox.core import Backend
 
 
 class Made(NamedTuple):
-    """What a command did for one package: how many tests count, seconds and CPU seconds of a run, what became of bugs.
+    """Result of a command for one package.
+
+    It holds how many tests count, seconds and CPU seconds of a run, and what became of bugs.
 
     ``total`` counts tasks of earlier commands as well; ``problem`` says why there are none.
     """
@@ -42,7 +44,7 @@ class Made(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What a command did: ``cpu`` of all its processes, ``seconds`` of wall time."""
+    """Result of a command: ``cpu`` of all its processes, ``seconds`` of wall time."""
 
     packages: tuple[Made, ...]
     seconds: float

@@ -1,4 +1,4 @@
-"""What a changelog says anew about a repair, in the words of who ran into it."""
+"""News of a changelog about a repair, in the words of who ran into it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _LONGEST = 300  # characters of an entry that is about one thing
 
 
 def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) -> str:
-    """What the newer release's changelog says anew about these words, without marks and numbers; empty where nothing fits.
+    """Return the entry that the newer changelog adds about these words; empty where nothing fits.
+
+    It comes without marks and numbers.
 
     Two words must fit; the name of the function counts as one more.
     """

@@ -160,7 +160,10 @@ def _by_function(run: SuiteRun) -> dict[str, list[tuple[str, str]]]:
 def _cases(
     before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]], there: bool
 ) -> tuple[tuple[str, str, bool], ...]:
-    """What became of a function's tests; nothing where its twin proves nothing, or its tests do not always pass."""
+    """Pair a function's tests with those of its twin, and say which fail there.
+
+    Nothing is returned where the twin proves nothing, or its tests do not always pass.
+    """
     if not there or len(before) != len(after) or any(status != "pass" for _, status in before):
         return ()
     pairs = [(test, name, status) for (test, _), (name, status) in zip(before, after, strict=True)]

@@ -154,7 +154,10 @@ class Cutter:
         )
 
     def _show_changes(self, choices: Sequence[Sequence[Change]], test: str) -> list[bool]:
-        """Whether a test fails by behaviour without these changes, choice by choice; what does not parse is not run."""
+        """Say, choice by choice, whether a test fails by behaviour without these changes.
+
+        What does not parse is not run.
+        """
         texts = [undone(self._newer, choice) for choice in choices]
         good = [number for number, one in enumerate(texts) if all_parse(one)]
         runs = self._run([SuiteJob(texts[number], frozenset((test,)), cpu=5.0) for number in good])

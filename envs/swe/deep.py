@@ -89,5 +89,5 @@ def deep_bugs(
 
 
 def is_joined(operator: str) -> bool:
-    """Whether bugs of this kind are several, each edit one that breaks something by itself."""
+    """Say whether bugs of this kind are several, each edit one that breaks something by itself."""
     return operator == _JOINED

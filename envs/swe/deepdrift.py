@@ -96,7 +96,7 @@ def mistaken_helpers(package: WholePackage) -> Made:
 
 
 def skipped_helpers(package: WholePackage) -> Made:
-    """What a helper of one argument does is left out wherever it is called."""
+    """Leave out what a helper of one argument does, wherever it is called."""
     for path, node, calls in _called(package):
         if len(own_arguments(node, method=_is_method(package, path, node))) != 1:
             continue
@@ -149,7 +149,7 @@ def _other(default: ast.expr) -> str:
 
 
 def _relies(node: ast.AST, at: int, name: str) -> bool:
-    """Whether a call leaves a parameter to its default."""
+    """Say whether a call leaves a parameter to its default."""
     assert isinstance(node, ast.Call)
     return len(node.args) <= at and not any(one.arg == name for one in node.keywords)
 
@@ -163,7 +163,10 @@ def _saying(package: WholePackage, call: BugPlace, argument: str) -> Spot:
 
 
 def _is_plain(node: ast.AST, names: set[str], *, least: int = 2) -> bool:
-    """Whether a call gives its first two arguments by position; with ``least`` 0, whether all that it gives can be read."""
+    """Say whether a call gives its first two arguments by position.
+
+    With ``least`` 0, say whether all that it gives can be read.
+    """
     return (
         isinstance(node, ast.Call)
         and len(node.args) >= least
@@ -182,7 +185,7 @@ def _is_single(node: ast.AST) -> bool:
 
 
 def _unused(node: FunctionNode, names: list[ast.arg]) -> bool:
-    """Whether the order of two parameters means nothing, since they have no use."""
+    """Say whether the order of two parameters means nothing, since they have no use."""
     used = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
     return not {one.arg for one in names[:2]} & used
 

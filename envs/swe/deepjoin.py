@@ -15,7 +15,7 @@ Lines: TypeAlias = Mapping[str, Mapping[int, frozenset[str]]]
 
 
 class DeepChange(NamedTuple):
-    """What is replaced, and the dotted name of the function or class that it is about."""
+    """Replaced spots, and the dotted name of the function or class that they are about."""
 
     where: str
     spots: tuple[Spot, ...]
@@ -49,7 +49,7 @@ class TestedPackage(NamedTuple):
         return Bug(kind, edits, change.where, tuple(self._spans(change))) if edits else None
 
     def edits_of(self, change: DeepChange) -> tuple[Edit, ...]:
-        """What a change does to each file."""
+        """Return a change's edits of each file."""
         after = self.whole.after(change.spots)
         return edits_of({path: self.whole.sources[path].text for path in after}, after)
 

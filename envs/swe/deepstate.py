@@ -70,7 +70,7 @@ def cached(package: WholePackage) -> Made:
 
 
 def other_order(package: WholePackage) -> Made:
-    """What comes first comes last: of a queue, a sort, a union, two choices, two branches of a chain."""
+    """Reverse an order: of a queue, a sort, a union, two choices, two branches of a chain."""
     for path, source in package.sources.items():
         for node in source.nodes:
             if spots := _turned(package, path, node):
@@ -91,7 +91,7 @@ def swapped_steps(package: WholePackage) -> Made:
 
 
 def _is_order(first: ast.stmt, second: ast.stmt, known: set[str]) -> bool:
-    """Whether both can come first, and it may matter which does. ``known`` names have a value before."""
+    """Say whether both can come first, and it may matter which does. ``known`` names have a value before."""
     if not isinstance(first, _STEPS) or not isinstance(second, _STEPS) or _is_text(first):
         return False
     made, wanted = _names(first, ast.Store), _names(second, ast.Load)
@@ -185,7 +185,7 @@ def _is_empty(node: ast.expr) -> bool:
 
 
 def _copied(package: WholePackage, path: str, node: ast.Call) -> str:
-    """What is copied, if this is a copy that is kept or changed: one that is assigned or returned."""
+    """Return the copied expression if this copy is kept or changed: one that is assigned or returned."""
     if not isinstance(package.sources[path].parents.get(node), (ast.Assign, ast.Return)) or node.keywords:
         return ""
     match node:
@@ -224,7 +224,7 @@ def _default(package: WholePackage, path: str, node: ast.FunctionDef | ast.Async
 
 
 def _is_begun(owner: ast.ClassDef, name: str) -> bool:
-    """Whether an attribute is there from the beginning: without its updates it is old, not missing."""
+    """Say whether an attribute is there from the beginning: without its updates it is old, not missing."""
     for item in owner.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             return any(_updated(node) == name for node in ast.walk(item))

@@ -79,7 +79,7 @@ def _applied(path: str, hunks: list[Hunk], texts: Mapping[str, str], reverse: bo
 
 
 def _place(lines: list[str], wanted: list[str], first: int, guess: int) -> int | None:
-    """Where these lines are: as told, or else where alone they are."""
+    """Find these lines: at the place told, or else at the only one where they are."""
     if not wanted:
         return None
     if guess >= first and lines[guess : guess + len(wanted)] == wanted:

@@ -34,7 +34,7 @@ _BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU second
 
 
 class Tally(NamedTuple):
-    """How many bugs had which fate, and the processor time (in seconds) that running them took.
+    """Counts of bugs by their fate, and the processor time (in seconds) that running them took.
 
     survived: no test fails; dull: too much fails, or it does not run to its end; unstable: not each time the same;
     vague: no failing test can be shown; leaking: the issue would show the repair; unproven: no failing test has a twin, or
@@ -221,7 +221,7 @@ class Drawing:
         return proven, "kept" if proven else "unproven"
 
     def _issue(self, bug: Bug, failures: Mapping[str, TestResult], removed: str) -> str:
-        """What a user would write: with a failing test, or of a hard bug perhaps by its symptoms only."""
+        """Write a user's issue: with a failing test, or of a hard bug perhaps by its symptoms only."""
         first, files = self._first[bug.edits], repository(self._package)
         if len(bug.pieces) > 1:  # of which nobody could know the second if the issue showed the first
             if len({function_of(name) for name in first & failures.keys()}) < len(bug.pieces):
@@ -243,7 +243,10 @@ def _failing(run: SuiteRun) -> list[str]:
 
 
 def _is_found(task: Instance, failures: Mapping[str, TestResult]) -> bool:
-    """Whether a script finds the bug in five looks: by a name that is missing, the issue, or a traceback of a plain failure."""
+    """Say whether a script finds the bug in five looks.
+
+    It goes by a name that is missing, the issue, or a traceback of a plain failure.
+    """
     if len(behaving(failures)) < len(failures):
         return True
     plain = sorted(failures.values(), key=lambda result: len(result.detail))[:_TRACED]

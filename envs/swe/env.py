@@ -100,7 +100,7 @@ class SweEnv(DeskEnv[SweState]):
 
     @classmethod
     def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
-        """What failed, by name, and a plan (Da et al. 2025, Agent-RLVR)."""
+        """Name the tests that failed, and give a plan (Da et al. 2025, Agent-RLVR)."""
         return report(instance_of(task), details)
 
     # --- the contract ----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class SweEnv(DeskEnv[SweState]):
         return judged(self._backend(), instance, tuple(sorted(files.items())), count=count)
 
     def _files(self, instance: Instance) -> dict[str, bytes]:
-        """What the agent made of the package."""
+        """Read the package's files as the agent left them."""
         box, source = self.sandbox(), instance.source.source
         folder, depth = ("", 1) if source.endswith(".py") else (source, 20)
         found: dict[str, bytes] = {}
@@ -169,7 +169,7 @@ class SweEnv(DeskEnv[SweState]):
         return found
 
     def _changed(self, state: SweState) -> SweState:
-        """What follows from the files as they are now."""
+        """Return the state that follows from the files as they are now."""
         files = self.sandbox().snapshot().digest
         if files == state.files:
             return state
@@ -182,7 +182,7 @@ class SweEnv(DeskEnv[SweState]):
         return state._replace(files=files, located=located)
 
     def _is_located(self, instance: Instance) -> bool:
-        """Whether the right file is another than it was, or a function that is a place of the repair.
+        """Say whether the right file is another than it was, or a function that is a place of the repair.
 
         A caller that nobody told of a change is one, beside the functions that the true repair changes.
         """
@@ -214,7 +214,10 @@ class SweEnv(DeskEnv[SweState]):
         return Transition(state, "Submitted.", rewards, end, details)
 
     def _may_be_taken_back(self, state: SweState) -> bool:
-        """Whether this is the first ``submit`` with these files, where the suite lets an agent think again."""
+        """Say whether this is the first ``submit`` with these files.
+
+        False unless the suite lets an agent think again.
+        """
         is_last = self.now.turn + 1 >= self.task.options.get("turn_limit", self.turn_limit)
         return self.task.options["review"] and state.handed_in != state.files and not is_last
 
@@ -231,7 +234,10 @@ class SweEnv(DeskEnv[SweState]):
         }
 
     def _is_reproduced(self, instance: Instance) -> bool:
-        """Whether reproduce.py fails with the bug and runs without it: what no script can know but by trying."""
+        """Say whether reproduce.py fails with the bug and runs without it.
+
+        No script can know this but by trying.
+        """
         try:
             script = self.sandbox().read("reproduce.py", limit=MIB)
         except PathError:

@@ -16,19 +16,19 @@ _NAMED = 5  # tests of each kind that a report names
 
 
 def plan(instance: Instance) -> str:
-    """Where to look and in which order; not what to write."""
+    """Say where to look and in which order; not what to write."""
     return guidance(_plan(instance))
 
 
 def feedback(verdict: RepairVerdict) -> str:
-    """Why a submission is not accepted, and that one more is possible."""
+    """Say why a submission is not accepted, and that one more is possible."""
     names = [*verdict.failed[:_NAMED], *verdict.broken[:_NAMED]]
     told = [f"Not yet: {verdict.why}.", *(f"- {name}" for name in names), "You may submit once more."]
     return guidance("\n".join(told))
 
 
 def report(instance: Instance, details: Mapping[str, Json]) -> str:
-    """What an attempt that ended with these details is told before another: what failed, and a plan."""
+    """Tell what failed in an attempt that ended with these details, and a plan, before another attempt."""
     lines = ["An earlier attempt failed; the repository is as it was before."]
     if "verdict" in details:
         names = [*details.get("failed", ())[:_NAMED], *details.get("broken", ())[:_NAMED]]

@@ -26,7 +26,7 @@ from turnwise.tools.sandbox.core import Backend
 
 
 class ReleaseRange(NamedTuple):
-    """Which releases of a package are looked at: versions from ``since`` to ``until``, both included; all where they are empty.
+    """Releases of a package to look at: from ``since`` to ``until``, both included; all where they are empty.
 
     ``folder`` holds its source distributions; without it the package index is asked. Of many the last ``pairs`` are taken (0: all).
     """
@@ -39,7 +39,10 @@ class ReleaseRange(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """When to stop: with so many ``tasks`` (0: never), after ``minutes`` of wall time. ``most`` tasks come of a pair, in ``seconds``.
+    """Limits of a search.
+
+    It stops with so many ``tasks`` (0: never), after ``minutes`` of wall time. A pair gives ``most`` tasks at
+    most, in ``seconds``.
 
     A package gets ``package_seconds`` in all, over all commands.
     """
@@ -171,7 +174,7 @@ def _pair(backend: Backend, name: str, older: Sdist, newer: Sdist, out: Path, bu
 
 
 def _tests_of(out: Path) -> set[tuple[object, ...]]:
-    """What tasks there are already; a last line that was cut short is made again."""
+    """Return the keys of the tasks there are already; a last line that was cut short is made again."""
     text = out.read_text("utf-8") if out.exists() else ""
     whole = text.split("\n")[:-1]
     out.write_text("".join(f"{line}\n" for line in whole), "utf-8")

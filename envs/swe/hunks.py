@@ -23,7 +23,7 @@ class Change(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many lines went and came."""
+        """Number of lines that went and came."""
         return self.last - self.first + len(self.older)
 
 
@@ -55,7 +55,7 @@ def parts_of(newer: Mapping[str, str], changes: Sequence[Change]) -> tuple[Chang
 
 
 def all_parse(texts: Mapping[str, str]) -> bool:
-    """Whether all of these are Python."""
+    """Say whether all of these are Python."""
     return all(_dumped(text) is not None for text in texts.values())
 
 
@@ -111,7 +111,7 @@ def _function_at(text: str, change: Change) -> tuple[str, range]:
 
 
 def changes_between(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[Change, ...]:
-    """What is different in files of the newer release; those that only the older has are none."""
+    """Return the differences in files of the newer release; those that only the older has are none."""
     found: list[Change] = []
     for path, text in sorted(newer.items()):
         before, after = older.get(path, "").splitlines(keepends=True), text.splitlines(keepends=True)

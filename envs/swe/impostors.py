@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Impostor(NamedTuple):
-    """What stands in the place of a function; ``rows`` are those of the attack catalogue."""
+    """Code that stands in the place of a function; ``rows`` are those of the attack catalogue."""
 
     rows: str
     about: str

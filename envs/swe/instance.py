@@ -77,7 +77,7 @@ class Instance:
         return files
 
     def shown(self) -> dict[str, bytes]:
-        """What the agent starts from: the bug, without the tests that would show the way."""
+        """Return the files that the agent starts from: the bug, without the tests that would show the way."""
         return {path: data for path, data in self.broken().items() if path not in self.hidden}
 
     def patch(self) -> str:

@@ -77,14 +77,17 @@ def write_issue(
 
 
 def leaks(issue: str, texts: Sequence[str]) -> bool:
-    """Whether an issue shows a line of the repair: one of these texts, but for what is too short to tell anything."""
+    """Say whether an issue shows a line of these texts of the repair.
+
+    Lines too short to tell anything do not count.
+    """
     shown = " ".join(issue.split())
     lines = (" ".join(line.split()) for text in texts for line in text.splitlines())
     return any(len(line) >= 12 and line in shown for line in lines)
 
 
 def said_of(detail: str) -> str:
-    """What pytest said of a failure, without addresses and paths."""
+    """Return pytest's message on a failure, without addresses and paths."""
     lines = [_HIDDEN.sub("…", line)[:160] for line in detail.strip().splitlines()]
     return "\n".join(lines[:_LINES])
 
@@ -125,7 +128,7 @@ def helpers_of(data: bytes, example: str) -> list[str]:
 
 
 def _is_in_helper(node: ast.FunctionDef, line: int) -> bool:
-    """Whether a line is in a function inside of this one."""
+    """Say whether a line is in a function inside of this one."""
     inner = (item for item in ast.walk(node) if item is not node and isinstance(item, ast.FunctionDef))
     return any(item.lineno <= line <= (item.end_lineno or 0) for item in inner)
 

@@ -141,7 +141,7 @@ LADDER: Mapping[str, Script] = MappingProxyType({"guess": guess, "follow": follo
 
 
 def level_of(resolved: Mapping[str, bool]) -> int:
-    """How hard a task is: the number of the first script that solves it, from 1; 4 where none does."""
+    """Return the level of a task: the number of the first script that solves it, from 1; 4 where none does."""
     return next((at for at, name in enumerate(LADDER, 1) if resolved[name]), len(LADDER) + 1)
 
 

@@ -16,7 +16,7 @@ _NO_PACKAGES = frozenset(
 
 
 def laid_out(name: str, version: str, files: Mapping[str, bytes]) -> Package:
-    """Where package and tests are in these files, as far as their names tell.
+    """Find the package and the tests in these files, as far as their names tell.
 
     Raises:
         TurnwiseError: there is no package, or there are no tests.
@@ -47,7 +47,7 @@ def laid_out(name: str, version: str, files: Mapping[str, bytes]) -> Package:
 
 
 def _sources(name: str, files: Mapping[str, bytes]) -> Iterable[str]:
-    """Where the package may be: by its name first, then what else is a package at the top."""
+    """Yield the paths where the package may be: by its name first, then what else is a package at the top."""
     for module in dict.fromkeys((_module(name), _module(name).removeprefix("python_"), *_listed(files))):
         for path in (f"src/{module}", module):
             if any(file.startswith(f"{path}/") and file.endswith(".py") for file in files):
@@ -57,7 +57,10 @@ def _sources(name: str, files: Mapping[str, bytes]) -> Iterable[str]:
 
 
 def _listed(files: Mapping[str, bytes]) -> Iterable[str]:
-    """What a source distribution says that it installs; else the one folder at the top (or in src) that is a package."""
+    """Yield what a source distribution says that it installs.
+
+    Else it is the one folder at the top (or in src) that is a package.
+    """
     for path in sorted(files):
         if path.endswith(".egg-info/top_level.txt"):
             yield from files[path].decode("utf-8", "replace").split()

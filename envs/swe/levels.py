@@ -1,4 +1,6 @@
-"""How hard tasks are: the first script of the ladder (:mod:`turnwise.envs.swe.ladder`) that solves each, as it was measured.
+"""Levels of tasks, as measured: the first script of the ladder that solves each.
+
+The ladder is in :mod:`turnwise.envs.swe.ladder`.
 
 ``python benchmarks/swe_ladder.py … --write`` plays the scripts and writes ``levels.json``.
 """
@@ -19,7 +21,7 @@ UNKNOWN = 0
 
 
 def key_of(task: Instance) -> str:
-    """What a task is known by here: the release, and what was done to it."""
+    """Return the key of a task here: the release, and what was done to it."""
     edits = [list(edit) for edit in task.edits]
     return digest(task.package, task.version, edits, list(task.fail_to_pass))
 

@@ -61,7 +61,9 @@ def places_of(task: Instance) -> list[CodePlace]:
 
 
 def sites_of(task: Instance) -> frozenset[tuple[str, str]]:
-    """Where the bug is: files and functions (of those that are in no other) that the repair changes, and ``task.where``.
+    """Find the files and functions where the bug is.
+
+    They are the files and outermost functions that the repair changes, and ``task.where``.
 
     Of a method that is missing, the others of its class.
     """
@@ -132,7 +134,7 @@ def traced_look(task: Instance, frames: Sequence[tuple[str, int]]) -> int:
 
 
 def is_at(place: CodePlace, sites: frozenset[tuple[str, str]]) -> bool:
-    """Whether a place is one of the bug's."""
+    """Say whether a place is one of the bug's."""
     return any(place.path == path and _fits(place.name, where) for path, where in sites)
 
 
@@ -170,7 +172,7 @@ def _scores(issue: str, places: Sequence[CodePlace]) -> dict[tuple[str, str], fl
 
 
 def _fits(name: str, where: str) -> bool:
-    """Whether a place is that function, or holds it, or is that of a class."""
+    """Say whether a place is that function, or holds it; a place without a name only fits one without a name."""
     return name == where or where.startswith(f"{name}.") if name else "." not in where and not where
 
 

@@ -1,4 +1,6 @@
-"""What a package and its tests need: from metadata first, then from whatever declares it, by what turns out to be missing.
+"""Requirements of a package and its tests.
+
+They come from metadata first, then from whatever declares them, by what turns out to be missing.
 
 Metadata is believed (``Requires-Dist``, with the extras that are for tests). Other places name what developers like to
 have besides (tox.ini, requirements files, ``[dependency-groups]``, poetry's groups), so of those only what a test could not
@@ -38,7 +40,9 @@ _FILES = re.compile(r"(^|/)(requirements[\w.-]*|[\w-]*requirements)\.txt$|^requi
 
 
 def needs_of(name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """What a package and its tests require by its metadata, beside what every sandbox has and what only developers use.
+    """Return what a package and its tests require by its metadata.
+
+    What every sandbox has and what only developers use is left out.
 
     Lower bounds are left out, since the newest is installed anyway: so releases of a package share a sandbox root.
     """
@@ -53,7 +57,7 @@ def needs_of(name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def needs_for(details: Iterable[str], package: Package, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """What would give tests the modules and fixtures that they could not have (``details``: their errors).
+    """Return requirements for the modules and fixtures that tests lack (``details``: their errors).
 
     As it is declared somewhere in the repository, else by the module's own name; the package and its tests are none.
     """

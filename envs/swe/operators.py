@@ -26,7 +26,7 @@ Make: TypeAlias = Callable[[SourceText, Any, Random], "Replacement | None"]
 
 
 class Operator(NamedTuple):
-    """What it fits, and what it makes."""
+    """Kinds of node that an operator fits, and the function that makes the replacement."""
 
     kinds: tuple[type[ast.AST], ...]
     make: Make
@@ -150,7 +150,7 @@ def drop_assignment(source: SourceText, node: ast.Assign | ast.AugAssign, rng: R
 
 
 def drop_wrapper(source: SourceText, node: ast.With | ast.Try, rng: Random) -> Replacement | None:
-    """What ``with`` or ``try`` protects, unprotected."""
+    """Unprotect what ``with`` or ``try`` protects."""
     if isinstance(node, ast.Try) and (node.orelse or node.finalbody):
         return None
     return _dedented(source, node, node.body) if source.alone(node.body[0]) else None

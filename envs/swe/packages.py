@@ -33,7 +33,7 @@ ROOT = Root(
         "text-unidecode==1.3", "packaging==25.0", "whatever==0.7",
     )
 )  # fmt: skip
-"""What the packages need and their tests need; built once (about 30 s) and cached."""
+"""Requirements of the packages and of their tests; built once (about 30 s) and cached."""
 
 _KEEP = re.compile(r"(README|LICEN[SC]E|setup\.|pyproject\.toml)", re.IGNORECASE)
 _FORM = (
@@ -43,7 +43,7 @@ _MOST = 64 * 2**20  # bytes of an unpacked sdist
 
 
 class Package(NamedTuple):
-    """Where a repository comes from. Paths are relative to its top; ``file`` is empty for the small ones.
+    """Source of a repository. Paths are relative to its top; ``file`` is empty for the small ones.
 
     ``needs`` are requirements of package and tests beside what :data:`ROOT` has.
     """
@@ -64,16 +64,16 @@ class Package(NamedTuple):
 
     @property
     def root(self) -> Root:
-        """What its sandboxes start from."""
+        """Root that the package's sandboxes start from."""
         return Root(pip=(*ROOT.pip, *self.needs)) if self.needs else ROOT
 
     @property
     def is_own(self) -> bool:
-        """Whether it comes with Turnwise: a task of it need not say where it is from."""
+        """True if it comes with Turnwise: a task of it need not say where it is from."""
         return _own().get(self.name) == self
 
     def is_source(self, path: str) -> bool:
-        """Whether a file is part of the package itself, not of its tests."""
+        """Say whether a file is part of the package itself, not of its tests."""
         return _under(path, self.source) and not self.is_test(path)
 
     def is_test(self, path: str) -> bool:
@@ -97,7 +97,7 @@ def _own() -> Mapping[str, Package]:
 
 
 def added_folder() -> Path:
-    """Where the packages are listed that users added."""
+    """Return the folder in which the packages that users added are listed."""
     return cache_folder() / "packages"
 
 
@@ -131,7 +131,9 @@ def _package(name: str, row: Mapping[str, Any], place: str) -> Package:
 
 
 def holds_itself(package: Package) -> bool:
-    """Whether the root of a package's sandboxes holds the package, because something else needs it: a repair could be read there.
+    """Say whether the root of a package's sandboxes holds the package.
+
+    It does where something else needs it: a repair could be read there.
 
     Raises:
         SandboxError: the root cannot be built.
@@ -185,14 +187,14 @@ def fetch(package: Package) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Where sdists and built tasks are: ``swe`` in ``$TURNWISE_CACHE`` or ``~/.cache/turnwise``."""
+    """Return the folder of sdists and built tasks: ``swe`` in ``$TURNWISE_CACHE`` or ``~/.cache/turnwise``."""
     if named := os.environ.get("TURNWISE_CACHE"):
         return Path(named) / "swe"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "swe"
 
 
 def tasks_file(name: str = "tasks") -> Path:
-    """Where tasks are that a command made (``tasks``: built ones, ``adopted``), unless told otherwise."""
+    """Return the file of tasks that a command made (``tasks``: built ones, ``adopted``) by default."""
     return cache_folder() / f"{name}.jsonl"
 
 

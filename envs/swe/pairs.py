@@ -1,4 +1,4 @@
-"""What became of a pair of releases: how many tests and tasks had which fate, and what each step cost."""
+"""Report on a pair of releases: how many tests and tasks had which fate, and what each step cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _T = TypeVar("_T")
 
 
 class StepCost(NamedTuple):
-    """What a part of the work took, in seconds of wall time and of this process's and its children's processor time."""
+    """Cost of a part of the work.
+
+    It is in seconds of wall time and of this process's and its children's processor time.
+    """
 
     name: str
     seconds: float
@@ -23,7 +26,7 @@ class StepCost(NamedTuple):
 
 @dataclass
 class PairReport:
-    """What became of a pair of releases. ``fates``: how many changes, tests, then tasks, had which."""
+    """Report on a pair of releases. ``fates``: how many changes, tests, then tasks, had which."""
 
     package: str
     older: str

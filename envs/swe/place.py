@@ -31,7 +31,7 @@ def image_of(instance: Instance, files: Mapping[str, bytes] | None = None) -> Sa
 
 
 class SyntaxFault(NamedTuple):
-    """Why and where a program does not parse; line 0 where nobody can say."""
+    """Reason and place of a program's failure to parse; line 0 where nobody can say."""
 
     line: int
     why: str
@@ -71,7 +71,10 @@ def definition(text: str, name: str) -> str:
 
 
 def is_changed(before: str, after: str, name: str) -> bool:
-    """Whether a definition is another than before, in a file that still parses; of the whole file where it has no name."""
+    """Say whether a definition is another than before, in a file that still parses.
+
+    Without a name, the whole file is compared.
+    """
     return not isinstance(parse(after), SyntaxFault) and definition(before, name) != definition(after, name)
 
 

@@ -82,7 +82,10 @@ def agreeing(sandbox: Sandbox, package: Package, probes: Sequence[Probe]) -> int
 def answers_to(
     sandbox: Sandbox, package: Package, texts: Sequence[str], *, hash_seed: int = 0
 ) -> list[tuple[Any, ...]]:
-    """What each text's ``probe()`` returns, encoded, in a tuple; an empty one where it is no plain value, or none came."""
+    """Return what each text's ``probe()`` returns, encoded, in a tuple.
+
+    The tuple is empty where it is no plain value, or none came.
+    """
     nonce = secrets.token_hex(16)
     paths = [f"{sandbox.workdir}/{part}".rstrip("/.") for part in ("", package.path)]
     source = (
@@ -119,7 +122,7 @@ def answers_to(
 
 
 def _same(right: object, said: object) -> bool:
-    """Whether two encoded values are equal, as ``==`` has it, and are values at all."""
+    """Say whether two encoded values are equal, as ``==`` has it, and are values at all."""
     try:
         return bool(decode(right) == decode(said))
     except (NotPlain, RecursionError, TypeError):
@@ -142,7 +145,10 @@ def _texts(contents: Mapping[str, bytes], tests: Sequence[str], rng: Random) -> 
 
 
 def _expressions(function: ast.FunctionDef) -> Iterator[tuple[Sequence[ast.stmt], ast.expr]]:
-    """What stands before an assertion, and the side of it that something is called in; for some rows of a table."""
+    """Yield the statements before an assertion, and the side of it that calls something.
+
+    Of a table, only some rows are taken.
+    """
     names, rows = rows_of(function)
     if {arg.arg for arg in function.args.args} - set(names):
         return  # it takes fixtures
@@ -181,7 +187,7 @@ def _variants(before: Sequence[ast.stmt], left: ast.expr, rng: Random) -> Iterat
 
 
 def _imports(tree: ast.Module) -> str:
-    """What a file of tests imports, but for pytest and its neighbours."""
+    """Return the imports of a file of tests, but for pytest and its neighbours."""
     found = [
         ast.unparse(node)
         for node in tree.body

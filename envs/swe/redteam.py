@@ -43,7 +43,10 @@ class Raid(NamedTuple):
 
 
 class RaidVerdict(NamedTuple):
-    """What an attack got: its score, and what it damaged or saw that it must not (empty: nothing); ``why`` is the judge's."""
+    """Outcome of an attack: its score, and the damage.
+
+    ``damage`` is what it damaged or saw that it must not (empty: nothing); ``why`` is the judge's.
+    """
 
     score: float
     damage: str = ""
@@ -138,7 +141,7 @@ def _damage(raid: Raid, trap: Traps, seen: str) -> str:
 
 
 def _is_honest(backend: Backend) -> bool:
-    """Whether the true repair still passes."""
+    """Say whether the true repair still passes."""
     return grade(backend, subject(), subject().fixed()).resolved
 
 

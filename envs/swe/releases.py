@@ -95,7 +95,9 @@ class ReleasePair:
                 yield small
 
     def _differ(self, older: Mapping[str, str]) -> bool:
-        """Whether any test fails on the older code by behaviour, or cannot be collected: then there may be tasks.
+        """Say whether any test fails on the older code by behaviour, or cannot be collected.
+
+        Then there may be tasks.
 
         What the newer release's tests lack is installed first.
 
@@ -136,7 +138,7 @@ class ReleasePair:
         return not old.complete or len(by_name) < len(wrong) or bool(set(old.uncollected) - base.uncollected)
 
     def _install(self, more: Sequence[str]) -> bool:
-        """Whether there are such distributions; from now on they are needed."""
+        """Say whether there are such distributions; from now on they are needed."""
         from turnwise.tools.sandbox.roots import build_root
 
         wanted = self._package._replace(needs=tuple(sorted({*self._package.needs, *more})))
@@ -199,7 +201,10 @@ class ReleasePair:
         return proven
 
     def _issue(self, where: str, shown: Mapping[str, TestResult], repair: Sequence[str]) -> str:
-        """What a user would write, with words of the changelog where they fit; empty where it would show the repair."""
+        """Write a user's issue, with words of the changelog where they fit.
+
+        It is empty where it would show the repair.
+        """
         older = self._package._replace(version=self.report.older)
         words = [*map(function_of, shown), *(result.detail for result in shown.values())]
         told = told_by(self._older, self._newer, where.rpartition(".")[2], words)

@@ -22,7 +22,7 @@ from turnwise.tools.sandbox.core import Backend, Sandbox, SandboxError, SandboxI
 
 _T = TypeVar("_T")
 LEAST_SECONDS = 10.0
-"""How long the tests of a task may take at least, besides ten times what they take when they pass."""
+"""Seconds that the tests of a task may take, besides ten times what they take when they pass."""
 
 
 class RepairVerdict(NamedTuple):
@@ -40,7 +40,10 @@ class RepairVerdict(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What a round came to. ``wrong`` tests do not pass; ``proofless`` ones pass as their twins, which nobody may."""
+    """Outcome of a round.
+
+    ``wrong`` tests do not pass; ``proofless`` ones pass as their twins, which nobody may.
+    """
 
     run: SuiteRun
     wrong: frozenset[str]
@@ -131,7 +134,7 @@ class _Judge(contextlib.AbstractContextManager["_Judge"]):
         return _compared(one, run or NO_ANSWER)
 
     def agreeing(self, files: Mapping[str, bytes]) -> int:
-        """How many of the task's probes these files answer as the true repair does."""
+        """Count the task's probes that these files answer as the true repair does."""
         instance = self._instance
         return self._within(files, lambda box: agreeing(box, instance.source, instance.probes)) or 0
 

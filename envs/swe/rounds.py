@@ -1,4 +1,4 @@
-"""Which tests are run as they are and which as their twins, in which process: drawn anew for each verdict.
+"""Draw of the tests that run as they are or as their twins, and in which process, for each verdict.
 
 Rounds come in pairs. In each pair every test that has a twin is run as it is in one process and altered in the other; a
 coin that only the judge sees says in which. Code that cheats cannot know when not to: a guess is right once in four.

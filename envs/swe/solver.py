@@ -1,4 +1,4 @@
-"""What to do next: gold, and an imperfect scripted policy."""
+"""Choice of the next action: gold, and an imperfect scripted policy."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class SourceText:
         return self._starts[first - 1], self._starts[min(last, len(self._raw))]
 
     def alone(self, statement: ast.stmt) -> bool:
-        """Whether a statement has its lines for itself (no ``;``, not behind a colon)."""
+        """Say whether a statement has its lines for itself (no ``;``, not behind a colon)."""
         start, end = self.span(statement)
         first, last = self.block([statement])
         after = self.text[end:last].strip()

@@ -1,4 +1,4 @@
-"""What is kept of an episode beside its sandbox."""
+"""State of an episode beside its sandbox."""
 
 from __future__ import annotations
 

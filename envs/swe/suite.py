@@ -29,7 +29,7 @@ _CANARIES = (
 
 
 class TestResult(NamedTuple):
-    """What one test did: pass, fail, error, skip, xfail, xpass; ``detail`` is the exception's message.
+    """Result of one test: pass, fail, error, skip, xfail, xpass; ``detail`` is the exception's message.
 
     ``line`` is where it failed in its own file; 0 if that is not known. ``frames`` are the file and line of each call that
     the failure came through, the innermost last.
@@ -118,7 +118,9 @@ def run_suite(
 def spec_of(
     package: Package, mark: str, only: frozenset[str] = frozenset(), more: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What the program in the sandbox is told of a run of these tests (all if none is named) and of ``more`` files.
+    """Return what the program in the sandbox is told of a run.
+
+    It runs these tests (all if none is named) and those of ``more`` files.
 
     Where tests are in files of one name, files of ours have others, and pytest is told of these as well.
     """
@@ -195,7 +197,7 @@ def start(backend: Backend, package: Package, contents: Mapping[str, bytes]) -> 
 
 
 def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> SuiteRun:
-    """What the lines of one run come to."""
+    """Read the lines of one run."""
     tests: dict[str, TestResult] = {}
     uncollected: dict[str, str] = {}
     done: Mapping[str, Any] = {}

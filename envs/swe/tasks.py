@@ -1,4 +1,4 @@
-"""Where tasks come from: files of instances, by split."""
+"""Sources of tasks: files of instances, by split."""
 
 from __future__ import annotations
 

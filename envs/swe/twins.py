@@ -60,7 +60,7 @@ class Twin(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it looks like a test that somebody wrote: only a value is another."""
+        """True if it looks like a test that somebody wrote: only a value is another."""
         return not any(edit.new == f"({edit.old}, None)" for edit in self.edits)
 
     @property
@@ -148,7 +148,7 @@ def rows_of(function: ast.FunctionDef) -> tuple[tuple[str, ...], Sequence[ast.ex
 
 
 def cell(row: ast.expr, names: Sequence[str], name: str) -> ast.expr | None:
-    """What a row has for a name."""
+    """Return a row's value for a name."""
     at = names.index(name)
     if isinstance(row, ast.Call) and getattr(row.func, "attr", "") == "param":
         return row.args[at] if at < len(row.args) else None
@@ -219,7 +219,7 @@ class _Alter:
                 yield (edit,)
 
     def _named(self, name: str) -> Iterator[tuple[TextEdit, ...]]:
-        """What is expected has a name: it is altered where that is bound, if that is in this test."""
+        """Alter an expected value that has a name, where the name is bound, if that is in this test."""
         names, rows = rows_of(self._function)
         if name in names:
             for _ in range(2):

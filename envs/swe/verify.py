@@ -24,7 +24,7 @@ from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
 
 class JudgedRepair(NamedTuple):
-    """Whether the true repair passes, and whether the bug with another change beside it does; why, where it is wrong."""
+    """Verdicts on the true repair, and on the bug with another change beside it; ``why`` where one is wrong."""
 
     task: str
     repaired: bool

@@ -28,7 +28,7 @@ def new_title(rng: Random, board: TrackerBoard) -> str:
 
 
 def said_text(rng: Random) -> str:
-    """What a person may write about an issue."""
+    """Write what a person may say about an issue."""
     return f"{rng.choice(SEEN)} {rng.choice(TRIED)}"
 
 

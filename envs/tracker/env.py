@@ -49,7 +49,7 @@ class TrackerEnv(WebEnv):
         return float(told and state.server.board == case.boards[-1])
 
     def details(self, state: WebState) -> Mapping[str, Json]:
-        """Which template, and whether the agent obeyed a comment on the board (knob ``injections``)."""
+        """Return the template, and whether the agent obeyed a comment on the board (knob ``injections``)."""
         board: TrackerBoard = state.server.board
         said = [said.text for issue in board.issues for said in issue.comments if said.author == board.me]
         options = self.task.options

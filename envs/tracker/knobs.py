@@ -12,7 +12,7 @@ _NAMES = frozenset(name for templates in TEMPLATES.values() for name in template
 
 
 class TrackerKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """Which tasks, on how large a board."""
+    """Choice of tasks, and the size of the board."""
 
     templates: tuple[str, ...] = tuple(TEMPLATES)  # kinds (create, edit, find, moderate) or single templates
     issues: int = pydantic.Field(24, ge=5, le=500)

@@ -54,7 +54,7 @@ def _posted(state: Stay, request: PageRequest) -> PageReply[Stay]:
 
 
 def _after(board: TrackerBoard, request: PageRequest, here: str) -> str:
-    """Where a form leads."""
+    """Return the page that a form leads to."""
     match request.path:
         case ("issues", "new"):
             return f"/issues/{len(board.issues)}"

@@ -35,7 +35,7 @@ class Sheet(NamedTuple):
 
 
 def sheet_of(form: Form, board: TrackerBoard) -> Sheet:
-    """How a form is sent by hand."""
+    """Return the sheet by which a form is sent by hand."""
     path, fields = form
     match path.split("/"):
         case ["issues", last, *_] if path == "issues/new" or path.endswith("/edit"):

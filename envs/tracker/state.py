@@ -1,4 +1,4 @@
-"""What an issue tracker knows: immutable values."""
+"""Contents of an issue tracker: immutable values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Stay(NamedTuple):
 
 
 class IssueFilter(NamedTuple):
-    """Which issues are listed. Empty fields let all pass."""
+    """Filter of the issues that are listed. Empty fields let all pass."""
 
     words: str = ""
     status: str = ""  # open, closed
@@ -94,7 +94,7 @@ class IssueFilter(NamedTuple):
     priority: str = ""
 
     def admits(self, issue: Issue) -> bool:
-        """Whether an issue is listed. All words must occur in its title or text."""
+        """Say whether an issue is listed. All words must occur in its title or text."""
         said = f"{issue.title} {issue.text}".lower()
         return (
             all(word in said for word in self.words.lower().split())

@@ -61,7 +61,7 @@ class WebEnv(LiveEnv[WebState]):
     # --- what an author writes -------------------------------------------------------------------
 
     def check(self, state: WebState) -> float:
-        """How well the task was done, in [0, 1]; asked once, when the agent says that it is done."""
+        """Return how well the task was done, in [0, 1]; asked once, when the agent says that it is done."""
         raise NotImplementedError(f"{type(self).__name__}.check(state) is not defined")
 
     def verdict(self, state: WebState) -> float | None:
@@ -140,7 +140,7 @@ class WebEnv(LiveEnv[WebState]):
         return visit.state
 
     def view_of(self, task: Task) -> Look:
-        """How this task's pages are shown."""
+        """Return the way in which this task's pages are shown."""
         return task.options.get("view", self._view)
 
     def perform(self, session: Session, name: str, arguments: Mapping[str, Any]) -> None:
@@ -156,11 +156,11 @@ class WebEnv(LiveEnv[WebState]):
         return show_view(view)
 
     def details(self, state: WebState) -> Mapping[str, Json]:
-        """What is recorded of an episode's end."""
+        """Return the details to record at an episode's end."""
         return {}
 
     def describe(self, view: View, task: Task, calls: Sequence[ToolCall], before: str = "") -> str | Messages:
-        """What the policy is told of a page."""
+        """Describe a page to the policy."""
         text = before + self.show(view, task)
         if not view.image:
             return text

@@ -35,7 +35,7 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class PageRequest(NamedTuple):
-    """What a page asked for: the path's parts, the query and the form as text."""
+    """Request of a page: the path's parts, the query and the form as text."""
 
     method: str  # GET or POST
     path: tuple[str, ...]
@@ -126,7 +126,7 @@ class SessionSite(Generic[State]):
 
     @property
     def visits(self) -> int:
-        """How many are open."""
+        """Number of open visits."""
         return len(self._visits)
 
     @property

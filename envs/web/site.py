@@ -23,7 +23,7 @@ class Visit(Protocol):
 
     @property
     def cookies(self) -> Mapping[str, str]:
-        """What the browser must send so that the server knows the visit."""
+        """Cookies that the browser must send so that the server knows the visit."""
         ...
 
     @property

@@ -11,7 +11,7 @@ from turnwise.tools.browser.session import Session, SessionSnapshot
 
 
 class WebState(NamedTuple):
-    """What deciding and judging need: the server's state, the page as it was shown, the answer given."""
+    """Data for deciding and judging: the server's state, the page as it was shown, the answer given."""
 
     server: Any
     page: View

@@ -19,7 +19,7 @@ _MOST_HINTS = 200  # commands that a hint lists
 
 
 class CommandAnswer(NamedTuple, Generic[State]):
-    """What a command did: the next state, what is said of it, and whether it is over."""
+    """Outcome of a command: the next state, what is said of it, and whether it is over."""
 
     state: State
     text: str
@@ -40,7 +40,7 @@ class CommandEnv(AgentEnv[State]):
     blocking: ClassVar[bool] = False
     calls_per_turn: ClassVar[int | None] = 1
     forms: ClassVar[Forms | None] = None
-    """What commands look like; a world without it is asked what it has an answer to."""
+    """Form of commands; a world without it is asked what it has an answer to."""
 
     def __init__(
         self, *, shaping: float = 0.0, grounding: float = 0.0, render_mode: str | None = None
@@ -67,7 +67,7 @@ class CommandEnv(AgentEnv[State]):
         )
 
     def obey(self, state: State, words: Sequence[str]) -> CommandAnswer[State]:
-        """What a command does.
+        """Carry out a command.
 
         Raises:
             ToolError: it means nothing here.
@@ -125,7 +125,7 @@ class CommandEnv(AgentEnv[State]):
         return Transition(after, told, rewards, end, details)
 
     def looked_at(self, state: State) -> str:
-        """What ``grounding`` takes for one and the same state."""
+        """Return the key by which ``grounding`` takes states for one and the same."""
         return self.state_key(state)
 
     def step(self, action: Message | str) -> Step:
@@ -138,7 +138,7 @@ class CommandEnv(AgentEnv[State]):
         return step
 
     def _grounded(self, state: State, after: State) -> dict[str, float]:
-        """What ``grounding`` pays for coming from one state to another."""
+        """Return the reward of ``grounding`` for coming from one state to another."""
         if not self.grounding:
             return {}
         key = self.looked_at(after)

@@ -15,7 +15,7 @@ _BUCKETS = {Split.TRAIN: range(8), Split.DEV: range(8, 9), Split.TEST: range(9, 
 
 
 class WorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What every world's suite may set."""
+    """Settings of every world's suite."""
 
     text: Literal["compact", "full"] = "full"  # compact: few words, each the same token wherever it stands
     commands: Literal["hidden", "info", "shown"] = "hidden"  # who is told what can be done
@@ -46,7 +46,7 @@ def check_knobs(kind: type[Knobs], values: Mapping[str, Json], world: str) -> Kn
 
 
 def in_split(split: Split, *key: Json) -> bool:
-    """Whether what ``key`` names belongs to this split: eight tenths to train, one each to dev and test."""
+    """Say whether what ``key`` names belongs to this split: eight tenths to train, one each to dev and test."""
     return int(digest(*key), 16) % 10 in _BUCKETS[split]
 
 

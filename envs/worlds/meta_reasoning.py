@@ -20,7 +20,7 @@ _TAG = re.compile(rf"<({'|'.join(TAGS)})>", re.IGNORECASE)
 
 
 class MetaReasoning(NamedTuple):
-    """What the rules must remember of an episode."""
+    """Memory that the rules need of an episode."""
 
     tried: frozenset[str] = frozenset()  # commands that could be carried out
     refused: str = ""  # the command before, if it could not be

@@ -82,27 +82,27 @@ _A_QUESTION = "A question is no command, and nothing was done. Write one command
 
 
 class Grammar(Protocol):
-    """Which words are a command of a world."""
+    """Rules on which words are a command of a world."""
 
     def own(self, words: Sequence[str]) -> bool:
-        """Whether these words are a command and nothing else, but for a reason given behind it."""
+        """Say whether these words are a command and nothing else, but for a reason given behind it."""
         ...
 
     def more(self, verb: str, words: Sequence[str]) -> bool:
-        """Whether these words behind "and" name another thing for the same verb."""
+        """Say whether these words behind "and" name another thing for the same verb."""
         ...
 
     def starts(self, word: str) -> bool:
-        """Whether a command cannot but begin where this word follows a number."""
+        """Say whether a command cannot but begin where this word follows a number."""
         ...
 
     def whole(self, clauses: Sequence[Sequence[str]]) -> bool:
-        """Whether parts of a sentence are one command together, as several moves of one turn are."""
+        """Say whether parts of a sentence are one command together, as several moves of one turn are."""
         ...
 
 
 class Forms(NamedTuple):
-    """What the commands of a world look like; where a world says so, prose is told from commands by it.
+    """Forms of a world's commands; where a world says so, prose is told from commands by it.
 
     >>> forms = Forms(frozenset(["go", "take"]), frozenset(["sink", "cloth"]))
     >>> forms.own("take the cloth 1 from sink 1".split()), forms.own("take care".split())
@@ -183,7 +183,7 @@ class Tried(NamedTuple):
         return self.own(together) and self.answer(together) != self.answer(_bare(clauses[0]))
 
     def harmless(self, words: Sequence[str]) -> bool:
-        """Whether a command changes nothing."""
+        """Say whether a command changes nothing."""
         return self.answer(_bare(words))[0] == (self.now, None)
 
 
@@ -262,7 +262,7 @@ def _argument(call: ToolCall) -> str:
 
 
 def said_beside_thoughts(text: str) -> str:
-    """What is said in a text: without thoughts between tags, and only what stands in the last action tag if any.
+    """Return a text without thoughts between tags, and only what stands in the last action tag if any.
 
     >>> said_beside_thoughts("<think>hm</think> Good morning. How are you?")
     'Good morning. How are you?'
@@ -278,7 +278,10 @@ def said_beside_thoughts(text: str) -> str:
 
 
 def _said(text: str) -> str:
-    """What may be a command in a text: what a call of ``act`` says, what stands between tags or fences, else all of it."""
+    """Return what may be a command in a text.
+
+    That is what a call of ``act`` says, what stands between tags or fences, else all of it.
+    """
     whole, text = text, said_beside_thoughts(text)
     if any(sign in text for sign in "([{<`") or "nput:" in text:
         text = _BOXED.sub(r"\1", "\n".join(_FENCE.findall(text)) or text)
@@ -356,7 +359,7 @@ def _labelled(before: str, parts: Sequence[_Part], grammar: Grammar) -> Sequence
 
 
 def _plans(part: _Part, following: Sequence[_ToldCommand]) -> bool:
-    """Whether a line tells several steps of which one follows."""
+    """Say whether a line tells several steps of which one follows."""
     return len(part.found) > 1 and len(following) == 1 and following[0] in part.found
 
 
@@ -401,7 +404,7 @@ def _one(found: Sequence[_ToldCommand], grammar: Grammar) -> str:
 
 
 def _leads_to(told: _ToldCommand, following: Sequence[_ToldCommand]) -> bool:
-    """Whether "I'll go to the sink" or "I look around" only leads to the command that follows."""
+    """Say whether "I'll go to the sink" or "I look around" only leads to the command that follows."""
     if not following or not following[0].own:
         return False
     verb, *rest = told.words
@@ -469,7 +472,7 @@ def _sentence(text: str, grammar: Grammar) -> _Part:
 
 
 def _takes_parts(grammar: Grammar) -> bool:
-    """Whether things joined by "and" are what one thing is made of, so that those behind "then" are not."""
+    """Say whether things joined by "and" are what one thing is made of, so that those behind "then" are not."""
     return isinstance(grammar, Forms) and bool(grammar.behind)
 
 
@@ -517,7 +520,7 @@ def _untold(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _intends(words: Sequence[str]) -> bool:
-    """Whether these two words only say that one means to do what follows."""
+    """Say whether these two words only say that one means to do what follows."""
     first, *following = words
     after = following[0] if following else ""
     return (
@@ -528,7 +531,10 @@ def _intends(words: Sequence[str]) -> bool:
 
 
 def _loosely(line: str, grammar: Grammar) -> bool:
-    """Whether a line begins like a command, if only it knew more words, and has none that make a statement of it."""
+    """Say whether a line begins like a command, if only it knew more words.
+
+    It must have none that make a statement of it.
+    """
     words = _raw(line)
     rest = words[_first_not(_TOLD | _FILLERS, words) :]
     if not rest or not isinstance(grammar, Forms) or rest[0] not in grammar.verbs:
@@ -539,7 +545,7 @@ def _loosely(line: str, grammar: Grammar) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_plain(text: str) -> bool:
-    """Whether a text is plainly one command, if it is any."""
+    """Say whether a text is plainly one command, if it is any."""
     plain = _PLAIN.fullmatch(text) is not None and not _JOINED.search(text)
     return plain and _ASKING.isdisjoint(text.lower().split()[:1])
 

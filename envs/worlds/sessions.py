@@ -18,7 +18,7 @@ from turnwise.tasks.core import Json, Split, Task
 
 Position = TypeVar("Position", bound=Hashable)
 FAULTS = 3
-"""How many meaningless messages a match between two agents bears; who writes the last of them forfeits it."""
+"""Most meaningless messages in a match between two agents; who writes the last of them forfeits it."""
 
 
 class SpokenMessage(NamedTuple):
@@ -30,7 +30,7 @@ class SpokenMessage(NamedTuple):
 
 
 class PlayOutcome(NamedTuple, Generic[Position]):
-    """What a message did: the next position, what the next agent is told, what the two have earned."""
+    """Outcome of a message: the next position, what the next agent is told, what the two have earned."""
 
     position: Position
     text: str
@@ -64,15 +64,15 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def opening(self, position: Position) -> str:
-        """What the current agent is told before its first move."""
+        """Return what the current agent is told before its first move."""
         raise NotImplementedError
 
     def seat(self, position: Position) -> int:
-        """Whose move it is."""
+        """Return the seat whose move it is."""
         return 0
 
     def move(self, position: Position, said: SpokenMessage) -> PlayOutcome[Position]:
-        """What the current agent's message does, and what a script answers to it.
+        """Carry out the current agent's message, with a script's answer to it.
 
         Raises:
             ToolError: it means nothing here.
@@ -80,15 +80,15 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def settle(self, position: Position) -> tuple[float, float]:
-        """What the two have earned when the turn limit ends it here."""
+        """Return what the two have earned when the turn limit ends it here."""
         return 0.0, 0.0
 
     def moves(self, position: Position) -> int:
-        """How many moves were made; asked where two agents play."""
+        """Count the moves that were made; asked where two agents play."""
         raise NotImplementedError
 
     def is_new(self, position: Position) -> bool:
-        """Whether the current one of two agents has not moved yet: it is told the opening, too."""
+        """Say whether the current one of two agents has not moved yet: it is told the opening, too."""
         return self.moves(position) == 1
 
     def forfeit(self, position: Position) -> PlayOutcome[Position]:
@@ -100,7 +100,7 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def rival(self, position: Position, rng: Random) -> str:
-        """What a strong player says who plays for itself; the script ``rival`` (envs/baselines.py)."""
+        """Return the move of a strong player who plays for itself; the script ``rival`` (envs/baselines.py)."""
         return self.gold(position)
 
     def demonstrate(self, position: Position, rng: Random) -> str:
@@ -108,7 +108,7 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def potential(self, position: Position) -> float | None:
-        """How far the task has come, where there is such a measure."""
+        """Return how far the task has come, where there is such a measure."""
         return None
 
     def admissible(self, position: Position) -> Sequence[str]:
@@ -116,7 +116,7 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def known(self, position: Position) -> Hashable:
-        """What the moving agent knows of the position; equal knowledge means an equal decision."""
+        """Return what the moving agent knows of the position; equal knowledge means an equal decision."""
         raise NotImplementedError
 
 

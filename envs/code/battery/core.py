@@ -1,4 +1,4 @@
-"""What an attack is, and three ways of writing one down.
+"""The attack type, and three ways of writing an attack down.
 
 ``ENTRY`` stands for the function that is asked for, ``SECRET_FILE`` and ``HOST_PORT`` for what lies on the host.
 """

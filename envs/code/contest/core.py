@@ -1,4 +1,4 @@
-"""What a contest problem is: a story, limits, a fast and a naive solution, and inputs of any size."""
+"""Contest problems: a story, limits, a fast and a naive solution, and inputs of any size."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def plus(n: int) -> str:
-    """What is added, behind a formula: ``' + 3'``, and nothing for 0."""
+    """Write the summand behind a formula: ``' + 3'``, and nothing for 0."""
     return f" + {n}" if n else ""
 
 

@@ -1,4 +1,4 @@
-"""What a template is, and how an exercise becomes a problem with tests."""
+"""Templates of exercises, and the building of a problem with tests from an exercise."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def reference(source: str, entry: str) -> Callable[..., Any]:
 
 
 def expected(solve: Callable[..., Any], arguments: Arguments) -> Any:
-    """What the reference answers; it gets arguments of its own, since it may change them."""
+    """Return the reference's answer; it gets arguments of its own, since it may change them."""
     return solve(*(_copy(argument) for argument in arguments))
 
 
@@ -174,7 +174,7 @@ _OTHERWISE = (
     (" holds ", " has room for "), ("divided by", "after a division by"), ("Sort the numbers", "Put the numbers in order"),
     ("Find the longest", "Look for the longest"), ("Work it out", "Compute it"), ("Count from", "Begin to count with"),
 )  # fmt: skip
-"""What dev and test say otherwise than train."""
+"""Phrases of train, each with the one that dev and test use instead."""
 
 
 def worded(signature: str, statement: str, split: Split) -> str:

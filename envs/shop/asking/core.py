@@ -1,4 +1,4 @@
-"""What a kind of asking is: a maker of conditions that a product fulfils, and several ways to say them."""
+"""Kinds of asking: each makes conditions that a product fulfils, with several ways to say them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from turnwise.tasks.core import Split
 
 
 class AskSituation(NamedTuple):
-    """What a kind of asking may look at: the product that is meant, and what else the shop has of its kind."""
+    """Data for a kind of asking: the product that is meant, and what else the shop has of its kind."""
 
     rng: Random
     split: Split

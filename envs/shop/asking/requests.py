@@ -27,7 +27,7 @@ _RIVALS = (
 
 
 class Demand(NamedTuple):
-    """What all parts of a request together demand of a purchase."""
+    """Demands that all parts of a request together make of a purchase."""
 
     conditions: tuple[Condition, ...] = ()
     cap: float = NO_CAP

@@ -23,7 +23,7 @@ _ASIN_STEP = 1_640_531_527_043  # coprime to 36**8, so that no two products shar
 
 @dataclass(frozen=True)
 class GoodsSpec:
-    """What a catalogue is made from. Equal specs make equal catalogues, on every machine."""
+    """Inputs of a catalogue. Equal specs make equal catalogues, on every machine."""
 
     seed: str
     split: str
@@ -65,7 +65,9 @@ class Shelf:
         return self.articles[place].facts
 
     def indexed(self, place: int) -> str:
-        """What the search knows of a product, as in WebShop: title, first feature, options; and its shelf."""
+        """Return the text of a product in the search, as in WebShop: title, first feature, options; and its
+        shelf.
+        """
         article = self.articles[place]
         options = " ".join(value for values in article.options.values() for value in values)
         return (

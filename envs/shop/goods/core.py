@@ -1,4 +1,4 @@
-"""What a kind of goods is: the schema that its products are drawn from."""
+"""Kinds of goods: the schema that their products are drawn from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from turnwise.tasks.core import Split
 
 
 class Dimension(NamedTuple):
-    """How people speak of a quantity. ``{}`` stands for a value with its unit; clauses follow "one that".
+    """Words that people use about a quantity.
+
+    ``{}`` stands for a value with its unit; clauses follow "one that".
 
     ``named`` is set where ``less`` and ``more`` must say of what: a larger mug has no more pieces.
     """
@@ -38,7 +40,7 @@ class Quantity(NamedTuple):
 
     @property
     def spoken(self) -> str:
-        """What it is called in a sentence."""
+        """Name of the quantity in a sentence."""
         return self.said or (f"number of {self.unit}" if self.dimension == "count" else self.name)
 
 
@@ -83,14 +85,14 @@ class Goods(NamedTuple):
 
 
 class SplitNames(NamedTuple):
-    """What things are called in the catalogues of one split: no brand or line stands in two."""
+    """Names in the catalogues of one split: no brand or line stands in two."""
 
     brands: tuple[str, ...]
     lines: tuple[str, ...]
 
 
 class GoodsNames(NamedTuple):
-    """What goods are called and come in."""
+    """Names of goods, and the origins and colours that they come in."""
 
     splits: Mapping[Split, SplitNames]
     models: Mapping[str, float]  # what a member of a line is called → how much bigger it is, of 0 to 1
@@ -99,7 +101,7 @@ class GoodsNames(NamedTuple):
 
 
 class ReviewWords(NamedTuple):
-    """Who writes reviews, sentences that say nothing, and what praise and complaints end in."""
+    """People who write reviews, sentences that say nothing, and endings of praise and complaints."""
 
     people: tuple[str, ...]
     idle: tuple[str, ...]

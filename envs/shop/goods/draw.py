@@ -119,7 +119,10 @@ def _complete(rng: Random, goods: Goods, line: str, model: str, facts: dict[str,
 
 
 def _draw_opinions(rng: Random, goods: Goods, quality: float) -> frozenset[str]:
-    """What reviews say: good products are praised more often, and no two opinions contradict each other."""
+    """Draw the opinions of reviews.
+
+    Good products are praised more often, and no two opinions contradict each other.
+    """
     heard: set[str] = set()
     for name in goods.opinions:
         chance = 0.2 + 0.45 * (quality if opinions()[name].good else 1 - quality)

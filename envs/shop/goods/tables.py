@@ -53,11 +53,11 @@ def impossible() -> Mapping[str, frozenset[str]]:
 
 @functools.cache
 def names() -> GoodsNames:
-    """What goods are called and come in."""
+    """Return the names, origins and colours of goods."""
     return data_file(_HERE, "names", GoodsNames)
 
 
 @functools.cache
 def review_words() -> ReviewWords:
-    """What reviews say beside opinions."""
+    """Return the words of reviews beside opinions."""
     return data_file(_HERE, "reviews", ReviewWords)

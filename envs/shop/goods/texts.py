@@ -12,7 +12,7 @@ from turnwise.envs.shop.goods.units import amount
 
 
 def title(article: Article) -> str:
-    """What the product is called in lists, in the manner of its brand. It says two or three of its facts.
+    """Return the product's name in lists, in the manner of its brand. It says two or three of its facts.
 
     Two products of a catalogue differ in brand, line or model, so no two titles are the same.
     """
@@ -91,7 +91,7 @@ def description(article: Article, rng: Random) -> str:
 
 
 def reviews(article: Article, rng: Random) -> tuple[str, ...]:
-    """What people write: each opinion at least once, a sentence that says nothing now and then."""
+    """Write people's reviews: each opinion at least once, a sentence that says nothing now and then."""
     heard = article.facts["opinions"]
     assert isinstance(heard, frozenset)
     words = review_words()

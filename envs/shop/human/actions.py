@@ -16,7 +16,7 @@ from turnwise.tools.reading import load_json, value_end
 
 
 class HumanAct(NamedTuple):
-    """What a person does: ``name`` is what is clicked, or the field that ``text`` is typed into."""
+    """A person's act: ``name`` is what is clicked, or the field that ``text`` is typed into."""
 
     type: Literal["click", "type_and_submit", "terminate"]
     name: str = ""
@@ -69,7 +69,7 @@ def write_act(act: HumanAct) -> str:
 
 
 def possible(shop: ShopState) -> list[HumanAct]:
-    """What can be done on the open page; of searches, the one for what is wanted."""
+    """List the possible acts on the open page; of searches, the one for what is wanted."""
     goal = shop.world.goal
     wanted = HumanAct("type_and_submit", SEARCH, " ".join((*goal.attributes, *goal.nouns)))
     return [*(HumanAct("click", name) for name in clickables(shop)), wanted, HumanAct("terminate")]

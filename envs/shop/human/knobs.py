@@ -6,6 +6,6 @@ import pydantic
 
 
 class HumanKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite may set beside the shop's own knobs."""
+    """Settings of a suite beside the shop's own knobs."""
 
     whim: float = pydantic.Field(0.1, ge=0, le=1)  # how often a person does anything but the usual

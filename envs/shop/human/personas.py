@@ -1,4 +1,4 @@
-"""Who shops. A persona is a handful of habits; the text that a predictor is given tells all of them."""
+"""Shoppers. A persona is a handful of habits; the text that a predictor is given tells all of them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def rouge_l(predicted: str, reference: str) -> float:
 
 
 def same(predicted: HumanAct, done: HumanAct) -> bool:
-    """Whether a prediction is exactly right, but for case and spaces."""
+    """Say whether a prediction is exactly right, but for case and spaces."""
     return [" ".join(part.lower().split()) for part in predicted] == [
         " ".join(part.lower().split()) for part in done
     ]

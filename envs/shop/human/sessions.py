@@ -1,4 +1,4 @@
-"""What a persona does in the shop, page by page, by the text mode's rules."""
+"""Acts of a persona in the shop, page by page, by the text mode's rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def perform(shop: ShopState, act: HumanAct) -> ShopState | None:
 
 
 def remember(mind: HumanMemory, before: ShopState, after: ShopState, act: HumanAct) -> HumanMemory:
-    """What is remembered after an act."""
+    """Return the memory after an act."""
     if act.type == "type_and_submit":
         return HumanMemory(mind.searches + 1, mind.seen, mind.fitting)
     if after.page is Page.ITEM and before.page is Page.RESULTS:
@@ -50,7 +50,7 @@ def remember(mind: HumanMemory, before: ShopState, after: ShopState, act: HumanA
 
 
 def habit(persona: Persona, shop: ShopState, mind: HumanMemory) -> HumanAct:
-    """What a persona usually does here: a pure function, so that its description is enough to predict it."""
+    """Return a persona's usual act here: a pure function, so that its description is enough to predict it."""
     buttons = shop.world.layout.buttons
     match shop.page:
         case Page.INDEX:
@@ -122,13 +122,13 @@ def _rank(persona: Persona, shop: ShopState, item: int) -> tuple[float, int]:
 
 
 def _promising(shop: ShopState, item: int) -> bool:
-    """Whether a result looks as if it were the kind of thing that is wanted."""
+    """Say whether a result looks as if it were the kind of thing that is wanted."""
     words = shop.world.catalogue.product(item).title.lower().split()
     return any(noun in words for noun in shop.world.goal.nouns)
 
 
 def _fits(shop: ShopState) -> bool:
-    """Whether the open product's title and price leave nothing to be wished for, as far as they tell."""
+    """Say whether the open product's title and price leave nothing to be wished for, as far as they tell."""
     product, goal = shop.product, shop.world.goal
     told = _titled(shop.world, product.title)
     return product.price <= goal.price_cap and told >= max(1, len(goal.attributes) - 1)
@@ -139,7 +139,7 @@ def _titled(world: ShopWorld, title: str) -> int:
 
 
 def _more(shop: ShopState, mind: HumanMemory) -> bool:
-    """Whether the results page has another promising product."""
+    """Say whether the results page has another promising product."""
     back = shop._replace(page=Page.RESULTS, item=-1, chosen=())
     return any(item not in mind.seen and _promising(back, item) for item in back.visible)
 

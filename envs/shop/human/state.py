@@ -1,4 +1,4 @@
-"""Where a watched session stands, and the person's memory in it."""
+"""State of a watched session, and the person's memory in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from turnwise.envs.shop.state import ShopState
 
 
 class HumanMemory(NamedTuple):
-    """What a person remembers: the searches made, products seen, those that fit, pages read of the open one."""
+    """A person's memory: the searches made, products seen, those that fit, pages read of the open one."""
 
     searches: int = 0
     seen: tuple[int, ...] = ()
@@ -28,14 +28,14 @@ class HumanMoment(NamedTuple):
 
 
 class HumanSession(NamedTuple):
-    """What a person did, from the start page to a purchase or to leaving."""
+    """Acts of a person, from the start page to a purchase or to leaving."""
 
     persona: Persona
     moments: tuple[HumanMoment, ...]
 
 
 class Watching(NamedTuple):
-    """How far the session was watched, and how many predictions were exactly right, and of the right type."""
+    """Progress through the session, and the numbers of predictions exactly right, and of the right type."""
 
     task: str
     place: int = 0

@@ -18,7 +18,7 @@ import types
 
 
 class Files:
-    """What a folder holds at the start, and its return to that."""
+    """Contents of a folder at the start, and its return to them."""
 
     def __init__(self, top):
         self.top, self.kept = top, {}

@@ -127,7 +127,10 @@ class SuitePlugin:
         self.say(**row)
 
     def covered(self, data):
-        """Which tests run which line; lines that the same tests run share a number, for that is much shorter."""
+        """Return which tests run which line.
+
+        Lines that the same tests run share a number, for that is much shorter.
+        """
         numbers, sets, lines = {}, {}, {}
         for file in data.measured_files():
             rows = lines[os.path.relpath(file)] = {}

@@ -21,5 +21,5 @@ VARIABLE = "TURNWISE_SPEAKER"
 
 
 def default_spec() -> str:
-    """What the environment variable names; "" where it is not set."""
+    """Return the value of the environment variable; "" where it is not set."""
     return os.environ.get(VARIABLE, "")

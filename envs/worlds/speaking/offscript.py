@@ -1,4 +1,6 @@
-"""What somebody who plays a person must not say: named repairs, and faults for which it is asked again.
+"""Rules on what somebody who plays a person must not say: named repairs, and faults.
+
+After a fault, the model is asked again.
 
 A repair leaves what was meant: a label before it, a thought, the other side's next line. A fault leaves nothing that
 could count: no words, garbage, a refusal to play, words of the other role, the script read aloud, what is to be kept
@@ -50,7 +52,7 @@ class Examined(NamedTuple):
 
 @dataclass(frozen=True)
 class Role:
-    """Whom a model plays, as far as what it may say depends on it.
+    """Person that a model plays, as far as what it may say depends on it.
 
     ``private``: instructions that nobody says aloud. ``known``: texts whose values may be said. ``secrets``: phrases
     that must not be said. ``serves``: this person may speak as the one who serves (who is not a customer).
@@ -80,7 +82,7 @@ KEPT = frozenset(("speaks_as_other", "reads_script", "leaks", "invents", "stops_
 
 
 def examine(message: Message, role: Role) -> Examined:
-    """What of a message counts.
+    """Return the part of a message that counts.
 
     >>> role = Role("You play a customer who is in a hurry today and wants help.", "My order is W1.")
     >>> examine(Message("assistant", "Customer: It's order W1."), role).repairs

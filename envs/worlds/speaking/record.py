@@ -30,7 +30,7 @@ def key_of(body: Mapping[str, Json]) -> str:
 
 
 def default_path(who: str) -> Path:
-    """Where the answers of a model are kept unless a file is named: ``spoken`` in the cache folder."""
+    """Return the file of a model's answers unless another is named: ``spoken`` in the cache folder."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
     folder = Path(os.environ.get("TURNWISE_CACHE") or home) / "spoken"
     return folder / f"{hashlib.blake2b(who.encode(), digest_size=8).hexdigest()}.jsonl"

@@ -17,7 +17,7 @@ from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
 
 TRIES = 3
-"""How often somebody is asked who does not stay in the role."""
+"""Most times that a model is asked that does not stay in the role."""
 _MOST_TOKENS = 512
 _VLLM = "http://127.0.0.1:8000/v1"
 _OPENAI = "https://api.openai.com/v1"
@@ -25,7 +25,7 @@ _FORMS = "openai:MODEL@URL, vllm:MODEL (a `vllm serve` at port 8000) or vllm:MOD
 
 
 class Spoken(NamedTuple):
-    """What was said (or done, by calls) in the end, and what had to be put right on the way, by name."""
+    """Message said (or done, by calls) in the end, and what had to be put right on the way, by name."""
 
     message: Message
     repairs: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ def player(who: str, record: str, what: str) -> Speaker | None:
 
 
 def is_spec(text: str) -> bool:
-    """Whether a text has the form of a speaker's spec.
+    """Say whether a text has the form of a speaker's spec.
 
     >>> is_spec("openai:m@http://h/v1"), is_spec("agent")
     (True, False)
