@@ -1,4 +1,4 @@
-"""What a sampler is: it chooses the tasks of each update, and may remember how they went.
+"""Samplers, which choose the tasks of each update and may remember how they went.
 
 A sampler is a class that is made with a :class:`SamplerSetup`; its keyword-only parameters are its options::
 
@@ -42,7 +42,7 @@ class GroupRequest:
 
 
 class SeenGroup(NamedTuple):
-    """What came of a request.
+    """Outcome of a request.
 
     Attributes:
         request: as it was planned.
@@ -61,7 +61,7 @@ class SeenGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class SamplerSetup:
-    """What a sampler is made with.
+    """Inputs with which a sampler is made.
 
     Attributes:
         mixture: the suites with their weights.
@@ -127,7 +127,7 @@ class Sampler:
         """Told after the update what came of its requests."""
 
     def state(self) -> PartState:
-        """What a checkpoint keeps of it."""
+        """Return what a checkpoint keeps of it."""
         return PartState()
 
     def restore(self, state: PartState) -> None:
@@ -135,7 +135,7 @@ class Sampler:
 
 
 class TaskMemory(NamedTuple):
-    """What is remembered of a task: visits, episodes and successes (older ones may weigh less), the update of the last visit."""
+    """Memory of a task: visits, episodes and successes (older ones may weigh less), the update of the last visit."""
 
     visits: int
     episodes: float
@@ -152,7 +152,7 @@ NEVER = TaskMemory(0, 0.0, 0.0, -1)
 
 
 def after_visit(before: TaskMemory, update: int, seen: SeenGroup, keep: float = 1.0) -> TaskMemory:
-    """What is remembered after a visit; what was counted before weighs ``keep``.
+    """Return what is remembered after a visit; what was counted before weighs ``keep``.
 
     >>> from turnwise.tasks.core import Task
     >>> visit = SeenGroup(GroupRequest("a", 0, Task("a", "?"), 2), (), 0.0)

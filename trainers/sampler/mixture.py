@@ -37,7 +37,7 @@ class Mixture:
 
     @property
     def name(self) -> str:
-        """What the mixture is called beside its suites: their names."""
+        """Name of the mixture: the names of its suites, joined by plus signs."""
         return " + ".join(suite.name for suite, _ in self.shares)
 
     @property

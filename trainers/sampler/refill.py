@@ -33,7 +33,7 @@ from turnwise.trainers.core import Group
 
 
 def is_informative(group: Group) -> bool:
-    """Whether the members of a group differ in some turn's reward: what was paid, or when it was.
+    """Say whether the members of a group differ in some turn's reward: what was paid, or when it was.
 
     >>> from turnwise.trainers.kit.toy_batches import episode
     >>> is_informative([episode([0, 1]), episode([0, 1, 0])]), is_informative([episode([0, 1]), episode([1])])

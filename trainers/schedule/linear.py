@@ -15,6 +15,6 @@ def linear(now: ScheduleMoment, *, to: float = 0.0, over: int = 0, after: int = 
 
 
 def share_of(now: ScheduleMoment, over: int, after: int) -> float:
-    """How much of the way is behind, from 0 to 1; the last update of the run is the end of the way where ``over`` is 0."""
+    """Return the share of the way that is behind, from 0 to 1; the last update of the run is the end of the way where ``over`` is 0."""
     length = over or now.updates - 1 - after
     return min(1.0, max(0.0, (now.update - after) / length)) if length > 0 else float(now.update >= after)

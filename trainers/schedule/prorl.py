@@ -65,7 +65,7 @@ class ProRL:
         return now.last + 1
 
     def state(self) -> PartState:
-        """What a checkpoint keeps."""
+        """Return what a checkpoint keeps."""
         return PartState({"best": self._best, "stalled": self._stalled, "since": self._since})
 
     def restore(self, state: PartState) -> None:

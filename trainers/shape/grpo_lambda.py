@@ -12,7 +12,7 @@ from turnwise.trainers.kit.token_credit import of_turns_alone
 def grpo_lambda(
     credit: Tensor | TokenCredit, batch: TurnBatch, *, lam: float = 0.9, floor: float | None = None
 ) -> Tensor:
-    """What every turn takes part in: its own advantage, and with weight λ, λ², … those of the turns after it.
+    """Trace of every turn: its own advantage, and with weight λ, λ², … those of the turns after it.
 
     The trace puts Σ_{l≤k} λ^{k−l} log π(a_l) where log π(a_k) stood, so turn l takes part in every later turn:
     A′_l = Σ_{k=l}^{K} λ^{k−l}·A_k, which over GRPO is A_i·Σ_{k=l}^{K} λ^{k−l}. Negative A are raised to ``floor`` if one

@@ -70,7 +70,7 @@ class _Both(NamedTuple):
 
 
 def _conflicts(batch: TurnBatch, at: Sequences, advantage_BM: Tensor) -> _Both:
-    """Which tokens stand in a run of conflicts, counted from either side of their turn."""
+    """Find the tokens that stand in a run of conflicts, counted from either side of their turn."""
     token_BM = at.pack(tokens_of(batch).token_RT)
     begins_BM = torch.cat([torch.ones_like(at.last_BM[:, :1]), at.last_BM[:, :-1]], 1) & at.mask_BM
     forward_BM = _run(batch, at, token_BM, begins_BM, advantage_BM)

@@ -64,7 +64,7 @@ def seed_grpo(
 
 
 def _ends(batch: TurnBatch, by: str | None) -> tuple[Tensor, ...]:
-    """What trajectories of a cluster have in common, each (B,)."""
+    """Return what trajectories of a cluster have in common, each (B,)."""
     if by is not None:
         x = signal(batch, by)
         last_B = (x * last_turn(batch.mask_BK)).sum(-1) if x.dim() == 2 else x

@@ -1,4 +1,4 @@
-"""Which trajectories of a group ended in the same words."""
+"""Trajectories of a group that ended in the same words."""
 
 from __future__ import annotations
 

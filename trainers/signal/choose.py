@@ -1,4 +1,4 @@
-"""Which signals a run measures: those that its parts ask for, and what these ask for in turn."""
+"""Signals that a run measures: those that its parts ask for, and what these ask for in turn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
 
 LEARNER = frozenset({"reference"})
-"""What the learner itself reads: the log-probabilities of the frozen reference model."""
+"""Signals that the learner itself reads: the log-probabilities of the frozen reference model."""
 
 
 class ChosenSignal(NamedTuple):

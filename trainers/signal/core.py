@@ -1,4 +1,4 @@
-"""What a signal is: something measured of the turns, tokens or trajectories of a batch, for the parts that ask for it.
+"""Signals, each something measured of the turns, tokens or trajectories of a batch, for the parts that ask for it.
 
 A signal that only looks is a function; one that learns or remembers is a class::
 
@@ -30,7 +30,7 @@ from turnwise.trainers.learn.passes import PassPart, Reader
 
 @dataclass(frozen=True)
 class SignalContext:
-    """What signals are read from.
+    """Inputs from which signals are read.
 
     Attributes:
         needs: the signals that the parts of the run ask for.
@@ -75,7 +75,7 @@ Measure: TypeAlias = Callable[[SignalContext, TrainingBatch, Sequence[Group]], "
 
 @dataclass(frozen=True)
 class SignalSetup:
-    """What signals that learn are made with, when the policy is where reinforcement begins.
+    """Inputs with which signals that learn are made, when the policy is where reinforcement begins.
 
     Attributes:
         needs: the signals that the parts of the run ask for.
@@ -120,11 +120,11 @@ class Signal:
         raise NotImplementedError
 
     def gaps(self, seen: PassPart, batch: TrainingBatch, credit: Tensor | TokenCredit) -> Iterator[Gap]:
-        """What its module is off by in a micro-batch, with gradient; the squares are minimised."""
+        """Yield the gaps of its module in a micro-batch, with gradient; their squares are minimised."""
         return iter(())
 
     def state(self) -> PartState:
-        """What a checkpoint keeps of it beside the module, which the learner keeps."""
+        """Return what a checkpoint keeps of it beside the module, which the learner keeps."""
         return PartState()
 
     def restore(self, state: PartState) -> None:

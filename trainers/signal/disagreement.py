@@ -1,4 +1,4 @@
-"""Where the members of a group would go on differently, token by token."""
+"""Disagreement of a group's members on how to go on, token by token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
 def disagreement(
     see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], *, turns: int = 1, most: int = 32
 ) -> Reading:
-    """How far the group's distributions are apart at a token's place, from 0 where they are least to 1; for the shape `tw_grpo`.
+    """Distance of the group's distributions from one another at a token's place, from 0 where they are least to 1; for the shape `tw_grpo`.
 
     D_t = mean_i Σ_v (e^{m_v − l_iv} − (m_v − l_iv) − 1), l_i the log-probabilities of the whole vocabulary at place t of member
     i, m their mean over the group; a member that has no token there finds all alike. From a group's least to its greatest
@@ -97,7 +97,7 @@ def _of_place(said: Sequence[Tensor], members: int) -> float:
 
 
 def _rank(turn_RT: Tensor, turns: int) -> Tensor:
-    """How many tokens of its turn come before each token of the first ``turns`` turns, −1 elsewhere, (R, T)."""
+    """Count the tokens of its turn that come before each token of the first ``turns`` turns, −1 elsewhere, (R, T)."""
     rank_RT = torch.full_like(turn_RT, -1)
     for k in range(turns):
         own_RT = turn_RT == k

@@ -149,7 +149,7 @@ def directions(state_ND: Tensor) -> float:
 
 
 def drive(one: Growth, usual: Growth) -> float:
-    """What a trajectory's figures are worth against the usual ones, between −1 and 1."""
+    """Return the worth of a trajectory's figures against the usual ones, between −1 and 1."""
     off = torch.tensor(one, dtype=torch.float64) - torch.tensor(usual, dtype=torch.float64)
     rank, gained, faster = (off / torch.tensor(usual, dtype=torch.float64).abs().clamp(min=1e-8)).clamp(-5, 5)
     share = (2 * faster).sigmoid()

@@ -1,4 +1,4 @@
-"""How much likelier each turn made the right answer, in the policy's own eyes."""
+"""Information gain: how much likelier each turn made the right answer, in the policy's own eyes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def information_gain(
     answers: Sequence[Sequence[int]],
     context: int,
 ) -> Tensor:
-    """How much likelier each turn made the right answer, in nats per token of it, (B, K), on the CPU.
+    """Measure how much likelier each turn made the right answer, in nats per token of it, (B, K), on the CPU.
 
     s_k = mean log-probability of the answer's tokens, put where the policy would speak at turn k; a turn's
     information is s_{k+1} − s_k (IGPO, Wang et al. 2025). The last turn is followed by no other and gets 0. One

@@ -1,4 +1,4 @@
-"""How much of the right answer an episode names."""
+"""Share of the right answer that an episode names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the policy's log-probabilities lie in the mean over the whole vocabulary, of which ROVER's target is made."""
+"""Mean of the policy's log-probabilities over the whole vocabulary, of which ROVER's target is made."""
 
 from __future__ import annotations
 

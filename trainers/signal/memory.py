@@ -1,4 +1,4 @@
-"""What the run remembers of a task's earlier visits."""
+"""Memory of a task's earlier visits in the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the policy is from the reference where it acted: the price of straying, for rewards that take it."""
+"""Distance of the policy from the reference where it acted: the price of straying, for rewards that take it."""
 
 from __future__ import annotations
 

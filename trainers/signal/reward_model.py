@@ -73,7 +73,7 @@ class ImplicitReward:
         return loss.item()
 
     def _share(self, batch: TrainingBatch) -> Tensor:
-        """What Σ over a trajectory's tokens is multiplied by: Q is their sum, or the mean over turns."""
+        """Return the factor of Σ over a trajectory's tokens: Q is their sum, or the mean over turns."""
         length_B = batch.turns.length_B.clamp(min=1)
         return 1 / length_B if self.kind == "pairs" else torch.ones(len(length_B))
 

@@ -1,4 +1,4 @@
-"""What the sampled tokens of a turn say: how many there are, and how likely they were."""
+"""Figures of the sampled tokens of a turn: how many there are, and how likely they were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely the policy finds what it said, by the trainer's own reckoning."""
+"""Log-probabilities that the policy gives to what it said, by the trainer's own reckoning."""
 
 from __future__ import annotations
 

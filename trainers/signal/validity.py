@@ -1,4 +1,4 @@
-"""Whether the environment accepted each action."""
+"""Validity of each action: whether the environment accepted it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where a run's figures go beside its own records, one file each."""
+"""Sinks, to which a run's figures go beside its own records, one file each."""

@@ -51,7 +51,7 @@ class WeightsAndBiases:
 
 
 def numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """What can be drawn.
+    """Return the metrics that can be drawn.
 
     >>> numbers({"reward": 0.5, "interval": [0.1, 0.9], "vacuous": "every group was alike", "interrupted": True})
     {'reward': 0.5}

@@ -119,14 +119,14 @@ def _require_plans(groups: Sequence[Group], path: str, env_options: Mapping[str,
 
 
 def instruction_of(worth: float) -> str:
-    """What stands in the prompt of an episode that is worth so much; a hundredth below 0 is 0."""
+    """Return what stands in the prompt of an episode that is worth so much; a hundredth below 0 is 0."""
     return f"{LABEL}{round(worth, 1) + 0.0:.1f}"
 
 
 def mean_return(
     task: Task, actions: Sequence[Message], seeds: Sequence[int], env_options: Mapping[str, Any]
 ) -> float:
-    """What these actions earn on average, each time from the beginning with the chance of another seed."""
+    """Return what these actions earn on average, each time from the beginning with the chance of another seed."""
     env, returns = make_for(task, env_options), list[float]()
     try:
         for seed in seeds:

@@ -1,4 +1,4 @@
-"""What sources work with, and what they give: episodes that the policy did not play for this update.
+"""Inputs of sources, and what they give: episodes that the policy did not play for this update.
 
 Some are *shown*: each chosen token has the advantage 1, and the source's own losses. Others *join* what was played: they
 are paid, credited, filtered and shaped as groups beside the played ones, and only their tokens' losses and correction are
@@ -22,7 +22,7 @@ from turnwise.trainers.source.held_out import HeldOut
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What sources draw from.
+    """Inputs from which sources draw.
 
     Attributes:
         mixture: the suites that are trained on.
@@ -46,7 +46,7 @@ class SourceContext:
 
 
 class SourceDraw(NamedTuple):
-    """What a source gives for one update.
+    """Episodes that a source gives for one update.
 
     Attributes:
         shown: episodes whose chosen tokens are imitated.
@@ -67,7 +67,7 @@ class Joining(Protocol):
     """A source whose episodes may join what is played, and that can say before a run what they lack."""
 
     def joins_unknown(self) -> bool:
-        """Whether it would join tokens of which nobody kept how likely they were; False where that cannot be known yet."""
+        """Say whether it would join tokens of which nobody kept how likely they were; False where that cannot be known yet."""
         ...
 
 
@@ -81,7 +81,7 @@ class LogReading(Protocol):
 
 
 def is_known(episode: Episode) -> bool:
-    """Whether somebody said how likely each of an episode's tokens was when it was chosen."""
+    """Say whether it is known how likely each of an episode's tokens was when it was chosen."""
     turns = [turn for said in episode.trajectories.values() for turn in said.turns]
     return all(len(turn.reply.logprobs or ()) == len(turn.reply.action_ids) for turn in turns)
 

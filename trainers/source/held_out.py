@@ -16,7 +16,7 @@ from turnwise.tasks.core import Split, Task
 
 
 class TaskOfSplit(NamedTuple):
-    """Whose task one is."""
+    """Suite and split to which a task belongs."""
 
     suite: str
     split: Split
@@ -80,7 +80,7 @@ def split_of_evaluation(path: str) -> TaskOfSplit | None:
 
 
 def held_out_remedy(suite: str) -> str:
-    """How to come by episodes that may be learned from."""
+    """Say how to come by episodes that may be learned from."""
     return f"Play its training tasks, `turnwise eval {suite} --split train --policy … --out …`, and name that log."
 
 

@@ -79,7 +79,7 @@ class Improved:
 
 
 def is_above(total: float, place: tuple[str, str], best: BestReturns) -> bool:
-    """Whether a return beats the best that is known of its task and agent; False where nothing is known."""
+    """Say whether a return beats the best that is known of its task and agent; False where nothing is known."""
     return total > best.get(place, math.inf)
 
 

@@ -80,7 +80,7 @@ def own_trajectories(episode: Episode) -> Episode:
 
 
 def fits(episode: Episode, renderer: Renderer) -> bool:
-    """Whether an episode's tokens are of this tokeniser, chat template and instruction; False where a turn has none."""
+    """Say whether an episode's tokens are of this tokeniser, chat template and instruction; False where a turn has none."""
     return all(_fits(one, renderer) for one in episode.trajectories.values())
 
 
@@ -131,7 +131,7 @@ def _fits(trajectory: Trajectory, renderer: Renderer) -> bool:
 
 
 def _fits_program(turn: Turn, first: bool, renderer: Renderer) -> bool:
-    """Whether a turn that a program asked for is of this tokeniser and template; what it asked is in no message."""
+    """Say whether a turn that a program asked for is of this tokeniser and template; what it asked is in no message."""
     told = [Message("user", renderer.instruction)] if first else []
     ids = turn.reply.prompt_ids
     return (
@@ -142,7 +142,7 @@ def _fits_program(turn: Turn, first: bool, renderer: Renderer) -> bool:
 
 
 def _says(renderer: Renderer, ids: Sequence[int], messages: Sequence[Message]) -> bool:
-    """Whether the tokens exist here and decode to a text with the words and the calls of the messages."""
+    """Say whether the tokens exist here and decode to a text with the words and the calls of the messages."""
     words = [word for one in messages for word in (one.content, *(call.name for call in one.tool_calls))]
     if max(ids, default=0) >= len(renderer.tokenizer):
         return False

@@ -68,8 +68,8 @@ class Stored:
 
 @functools.lru_cache(maxsize=16)
 def has_unknown(path: str, written_ns: int) -> bool:
-    """Whether an episode of a log that could be learned from lacks tokens, so that it will be rendered anew, or says of one not
-    how likely it was. What is written later (``written_ns``) is read anew.
+    """Say whether an episode of a log that could be learned from lacks tokens, so that it will be rendered anew, or does not say of
+    one how likely it was. What is written later (``written_ns``) is read anew.
 
     Raises:
         TurnwiseError: the log is damaged.

@@ -1,4 +1,4 @@
-"""What a source draws from in examples and tests: a suite, a small tokeniser, a log of two groups."""
+"""Inputs of a source in examples and tests: a suite, a small tokeniser, a log of two groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rollout strategy works with: a runner that plays requests, keeps their branch points and counts what they cost."""
+"""Tools of rollout strategies: a runner that plays requests, keeps their branch points and counts what they cost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TurnPoint(NamedTuple):
 
     @property
     def place(self) -> tuple[str, int]:
-        """Whose moment it is: the task and the seed, which with the actions make an episode."""
+        """Task and seed of the moment's episode, which with the actions make it."""
         return self.episode.task.id, self.episode.seed
 
     def at(self, point: BranchPoint | None) -> BranchPoint | None:

@@ -82,7 +82,7 @@ def value_of(values: Values, first: RunnerResult, played: RunnerResult, turn: in
 
 
 def _branch_points(group: Sequence[RunnerResult]) -> list[BranchPoint]:
-    """Where to fork: before every turn that was played; the common beginning once."""
+    """List where to fork: before every turn that was played; the common beginning once."""
     return [
         point
         for number, played in enumerate(group)

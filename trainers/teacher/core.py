@@ -1,4 +1,4 @@
-"""What a teacher is: a model, or the policy under another context, that says how likely it finds the sampled tokens.
+"""Teachers: models, or the policy under another context; a teacher says how likely it finds the sampled tokens.
 
 Losses, credit rules and signals ask for ``token_teacher_logp``, the teacher's log-probability of each sampled token; a
 loss may also ask for ``teacher_top``, the tokens that the teacher finds likeliest in its place (the recipe's
@@ -26,7 +26,7 @@ GIVES = ("token_teacher_logp", "teacher_top")
 
 @dataclass(frozen=True)
 class TeacherSetup:
-    """What teachers are made with.
+    """Inputs with which teachers are made.
 
     Attributes:
         load: a frozen model, from its Hugging Face id or folder, on the policy's device.
@@ -43,10 +43,10 @@ class Teacher:
     """A teacher; subclasses replace what applies to them."""
 
     model: nn.Module | None = None
-    """Who teaches; None: the policy as it is now. Its head may have other rows than the policy's (:class:`CutModel`)."""
+    """The model that teaches; None: the policy as it is now. Its head may have other rows than the policy's (:class:`CutModel`)."""
 
     writes_anew: bool = False
-    """Whether it renders conversations again, as the environment told them. A program (the recipe's ``agent``) may have told the
+    """True if it renders conversations again, as the environment told them. A program (the recipe's ``agent``) may have told the
     policy another, so that the two do not go together."""
 
     def rows(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> TokenRows:
@@ -57,7 +57,7 @@ class Teacher:
         """Called after each update, for teachers that follow the policy."""
 
     def state(self) -> PartState:
-        """What a checkpoint keeps of it."""
+        """Return what a checkpoint keeps of it."""
         return PartState()
 
     def restore(self, state: PartState) -> None:

@@ -34,7 +34,7 @@ class HindsightTeacher(Teacher):
         return told_each_turn(see, batch, groups, self.hindsight)
 
     def hindsight(self, episode: Episode, k: int) -> str:
-        """What came of turn ``k``, in words."""
+        """Say in words what came of turn ``k``."""
         turns, final = episode.trajectory.turns, episode.trajectory.final
         after = turns[k + 1].observation if k + 1 < len(turns) else final
         told = " ".join(message.content for message in after or () if message.content)[: self.longest]

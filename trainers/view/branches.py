@@ -26,7 +26,7 @@ class TurnBranch(NamedTuple):
 
 
 class _TurnPlace(NamedTuple):
-    """Where a turn stands: at which depth, under which turn its branch hangs (None: under none), how that began ("": it goes on)."""
+    """Place of a turn: its depth, the turn under which its branch hangs (None: under none), and how that began ("": it goes on)."""
 
     depth: int
     host: int | None

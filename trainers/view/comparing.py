@@ -20,7 +20,7 @@ from turnwise.trainers.view.sides import compared
 _KEPT = 20
 _LONGEST = 64_000_000
 _SECONDS = 600.0
-"""How long a comparison may be drawn, as long as a question of what if may take."""
+"""Seconds that drawing a comparison may take, as long as a question of what if may take."""
 
 
 class _Drawing(NamedTuple):

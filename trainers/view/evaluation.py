@@ -12,7 +12,7 @@ from turnwise.trainers.view.selection import EpisodeRow, Selection, SelectionTal
 
 
 class EndShown(NamedTuple):
-    """How many episodes ended in a way."""
+    """Number and share of episodes that ended in one way."""
 
     name: str
     n: int

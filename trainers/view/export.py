@@ -34,7 +34,7 @@ class ExportedEpisode(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """What the file holds, and how far the log was read before they were looked for; one episode at a time is in memory."""
+    """Episodes that the file holds, and how far the log was read before they were looked for; one episode at a time is in memory."""
 
     place: ViewedPlace
     known: LogIndex

@@ -1,4 +1,4 @@
-"""What if: a logged episode is played again up to a turn, and goes on from there in other ways.
+"""Forks of logged episodes, for questions of what if: an episode is played again up to a turn, and goes on from there otherwise.
 
 The turns before are replayed with the recorded replies (E3 makes them the same), the environment is forked there (E4), and from
 the fork given actions are played, then a policy goes on, several times with different chance. This runs in a process of
@@ -39,7 +39,7 @@ Arm = Literal["as played", "changed", "you"]
 
 
 class ForkQuestion(pydantic.BaseModel):
-    """What is asked of an episode.
+    """Question that is asked of an episode.
 
     Attributes:
         log, start, line: where it stands.
@@ -81,7 +81,7 @@ class ForkTurn(pydantic.BaseModel):
 
 
 class ForkEpisode(pydantic.BaseModel):
-    """What came of one continuation: its turns from the fork on, and what they earned."""
+    """Result of one continuation: its turns from the fork on, and what they earned."""
 
     kind: Literal["episode"] = "episode"
     arm: Arm
@@ -275,7 +275,7 @@ def _changed(record: Record, point: BranchPoint) -> str:
 
 
 def read_action(text: str) -> Reply:
-    """What a person typed, with the tool calls in it, as a reply."""
+    """Read what a person typed, with the tool calls in it, as a reply."""
     parsed = HERMES.parse(text.replace("\r\n", "\n"))
     return Reply(Message("assistant", parsed.content, parsed.calls))
 
@@ -288,7 +288,7 @@ def write_action(message: Message) -> str:
 
 
 def _meant(action: Message) -> tuple[str, list[tuple[str, Mapping[str, Json]]]]:
-    """What an action says and calls, however its calls are written; their ids say nothing."""
+    """Return what an action says and calls, however its calls are written; their ids say nothing."""
     read = read_action(write_action(action)).message
     return read.content, [(call.name, call.arguments) for call in read.tool_calls]
 

@@ -1,4 +1,4 @@
-"""What every credit rule would give the turns of a logged group, whatever rule it was trained with."""
+"""Credit that every rule would give the turns of a logged group, whatever rule it was trained with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RuleGiven(NamedTuple):
 
 
 class GroupGiven(NamedTuple):
-    """What rules give an episode among its siblings."""
+    """Credit that rules give an episode among its siblings."""
 
     siblings: int
     applied: tuple[RuleGiven, ...]

@@ -1,4 +1,4 @@
-"""Who may ask: whoever knows the token, by this server's own name, and forms only from its own pages."""
+"""Access to the server: for whoever knows the token, by this server's own name; forms only from its own pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-"""What pages may load: this server's own style sheet and script, and pictures that stand in the page itself."""
+"""Policy of what pages may load: this server's own style sheet and script, and pictures that stand in the page itself."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -45,7 +45,7 @@ class ViewGuard:
 
     @property
     def csrf(self) -> str:
-        """What forms carry, which no other site can know."""
+        """Token that forms carry, which no other site can know."""
         return hmac.new(self._secret, b"form", hashlib.sha256).hexdigest()
 
     def address(self, path: str = "/") -> str:

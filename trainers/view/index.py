@@ -1,4 +1,4 @@
-"""What the episodes of a log are found by: an SQLite file in a cache, which grows as the log does.
+"""Index by which the episodes of a log are found: an SQLite file in a cache, which grows as the log does.
 
 The log stays as it is: another process may be writing it. Of each episode the index holds where it stands in the log, the
 figures that lists show, the parts of its reward, its task's knobs, and the words that were said. The cache may be
@@ -66,7 +66,7 @@ _MAPPED = 1 << 28  # bytes of an index that are read by mapping them into memory
 
 
 class IndexProgress(NamedTuple):
-    """How far a log is indexed: bytes of it, and what stopped it, if anything did."""
+    """Progress of indexing a log: bytes of it, and what stopped it, if anything did."""
 
     done: int
     size: int
@@ -76,7 +76,7 @@ class IndexProgress(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is waiting; a torn end is waited for until the log grows."""
+        """True if nothing is waiting; a torn end is waited for until the log grows."""
         return self.done >= self.size or self.seen == self.size
 
 
@@ -106,7 +106,7 @@ class LogIndex:
             yield db
 
     def progress(self) -> IndexProgress:
-        """How far it is."""
+        """Return how far the log is indexed."""
         size = self.log.stat().st_size if self.log.exists() else 0
         if not self.path.exists():
             return IndexProgress(0, size, 0)
@@ -121,7 +121,7 @@ class LogIndex:
         )
 
     def place(self, number: int) -> LogPlace:
-        """Where an episode stands in the log.
+        """Return the place of an episode in the log.
 
         Raises:
             TurnwiseError: the index has no such episode.
@@ -254,7 +254,7 @@ class _IndexWriter:
         self.names.update(entry.names)
 
     def _number(self, kind: str, name: str) -> int:
-        """What stands for a name in the table of marks."""
+        """Return the number that stands for a name in the table of marks; a new one for a new name."""
         if (kind, name) not in self.numbers:
             new = self.db.execute(
                 "INSERT INTO names (kind, name, n) VALUES (?, ?, 0)", (kind, name)
@@ -284,7 +284,7 @@ class _Entry(NamedTuple):
 
 
 def _entry(data: Mapping[str, Any]) -> _Entry:
-    """What the index holds of an episode, from its line; whether the line is whole is tested when it is opened."""
+    """Return what the index holds of an episode, from its line; whether the line is whole is tested when it is opened."""
     agent = next(iter(data["agents"].values()))
     turns: list[dict[str, Any]] = agent["turns"]
     parts: Counter[str] = Counter()
@@ -329,7 +329,7 @@ def _knobs(options: Mapping[str, Json], before: str = "") -> list[_Mark]:
 
 
 def _said(data: Mapping[str, Any]) -> str:
-    """What was said in an episode: the task, observations, actions, the error; system messages are alike in all."""
+    """Return what was said in an episode: the task, observations, actions, the error; system messages are alike in all."""
     parts: list[str] = [data["task"]["prompt"], data["error"] or ""]
     for agent in data["agents"].values():
         for turn in agent["turns"]:

@@ -58,7 +58,7 @@ class ForkJob:
 
     @property
     def running(self) -> bool:
-        """Whether more is to come."""
+        """True if more is to come."""
         return self.state in ("waiting", "playing")
 
     @property
@@ -68,11 +68,11 @@ class ForkJob:
 
     @property
     def moment(self) -> ForkMoment | None:
-        """What there is to see where the episode was forked."""
+        """Answer that shows where the episode was forked; None before it came."""
         return next((answer for answer in self.answers if isinstance(answer, ForkMoment)), None)
 
     def episodes(self, arm: Arm) -> list[ForkEpisode]:
-        """What came of one arm so far."""
+        """List the results of one arm so far."""
         return [answer for answer in self.answers if isinstance(answer, ForkEpisode) and answer.arm == arm]
 
     def returns(self, arm: Arm) -> ArmReturns:

@@ -61,7 +61,7 @@ class OverviewShown(NamedTuple):
 
     @property
     def live(self) -> bool:
-        """Whether anything is being written."""
+        """True if anything is being written."""
         return any(row.activity.live for row in (*self.runs, *self.evaluations))
 
 

@@ -1,4 +1,4 @@
-"""What the folders hold that can be viewed: runs, evaluations, logs by themselves, results of campaigns."""
+"""Places in the folders that can be viewed: runs, evaluations, logs by themselves, results of campaigns."""
 
 from __future__ import annotations
 
@@ -107,19 +107,19 @@ def _id_of(path: Path) -> str:
 
 
 class Activity(NamedTuple):
-    """Whether a place is being written, and when it last was, in seconds since the epoch."""
+    """Activity at a place: whether it is being written, and when it last was, in seconds since the epoch."""
 
     live: bool
     changed: float
 
     @property
     def ago(self) -> str:
-        """How long ago that was, in words."""
+        """Time since the last change, in words."""
         return said_ago(time.time() - self.changed) if self.changed else "never"
 
 
 def activity(place: ViewedPlace) -> Activity:
-    """Whether anybody writes there: its lock is held, or a record is some seconds old."""
+    """Say whether anybody writes there: its lock is held, or a record is some seconds old."""
     folder = place.path if place.path.is_dir() else place.path.parent
     names = (METRICS, EVENTS, EVALUATIONS, LOG_NAME, "evaluation.json", RECIPE)
     changed = max((_mtime(folder / name) for name in names), default=0.0)
@@ -135,7 +135,7 @@ def _mtime(path: Path) -> float:
 
 
 def _is_locked(lock: Path) -> bool | None:
-    """Whether some process holds a lock, without touching it; None where the system does not say."""
+    """Say whether some process holds a lock, without touching it; None where the system does not say."""
     try:
         held = Path("/proc/locks").read_text("ascii", "replace")
         inode = lock.stat().st_ino
@@ -171,7 +171,7 @@ def read_evaluation(place: ViewedPlace) -> Evaluation | None:
 
 
 class AskedEvaluation(NamedTuple):
-    """What an evaluation was asked to play."""
+    """Suite, policy and episodes that an evaluation was asked to play."""
 
     suite: str = ""
     policy: str = ""

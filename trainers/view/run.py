@@ -138,7 +138,7 @@ def figures_of(rows: Sequence[Metrics]) -> tuple[list[FigureShown], list[Constan
 
 
 def _title(name: str) -> str:
-    """What a metric without a panel of its own is called: its name, as the first words of a line."""
+    """Return the title of a metric without a panel of its own: its name, as the first words of a line."""
     said = visible(name.replace("_", " "))
     return said[:1].upper() + said[1:]
 
@@ -155,7 +155,7 @@ def _checkpoints(place: ViewedPlace) -> list[CheckpointShown]:
 
 
 class NowShown(NamedTuple):
-    """What a run does at this moment, by its own words."""
+    """State of a run at this moment, by its own words."""
 
     facts: tuple[tuple[str, str], ...]
     playing: tuple[tuple[str, int, int], ...]  # update, episodes done, of how many
@@ -164,7 +164,7 @@ class NowShown(NamedTuple):
 
 
 def now_shown(folder: Path) -> NowShown | None:
-    """What the newest events of a run say; None where it wrote none, or none that can be read."""
+    """Read what the newest events of a run say; None where it wrote none, or none that can be read."""
     try:
         run = live_run(folder)
         state, learning, published = run.state, run.learning, run.published

@@ -1,4 +1,4 @@
-"""What a reader asks of an index, as it stands in an address, and the rows that answer."""
+"""Selection that a reader asks of an index, as it stands in an address, and the rows that answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SORTS = {
     "bad actions": "bad",
     "update": "round",
 }
-"""What lists are sorted by, and the column that has it."""
+"""Keys by which lists are sorted, and the column that has it."""
 
 COMPARISONS = {"≥": ">=", "≤": "<=", "=": "="}
 _WORD = re.compile(r"\w+")
@@ -31,7 +31,7 @@ _NAMED = "(SELECT id FROM names WHERE kind = ? AND name = ?)"
 
 
 class Selection(NamedTuple):
-    """Which episodes of a log, in which order. Empty fields ask for nothing."""
+    """Choice of a log's episodes and their order. Empty fields ask for nothing."""
 
     words: str = ""
     outcome: str = ""
@@ -61,7 +61,7 @@ class Selection(NamedTuple):
 
     @property
     def narrowed(self) -> bool:
-        """Whether it leaves anything out."""
+        """True if it leaves anything out."""
         asked = _asked(self)
         return bool(asked.columns or asked.sets)
 
@@ -111,12 +111,12 @@ class FoundEpisodes(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many there are on all pages."""
+        """Number of episodes on all pages."""
         return self.tally.total
 
 
 class Choices(NamedTuple):
-    """What there is to choose from, each with how many episodes have it."""
+    """Values to choose from, each with the number of episodes that have it."""
 
     outcomes: tuple[tuple[str, int], ...]
     ends: tuple[tuple[str, int], ...]
@@ -178,7 +178,7 @@ def rows_of(index: LogIndex, numbers: Sequence[int]) -> tuple[EpisodeRow, ...]:
 
 
 class _Chosen(NamedTuple):
-    """What to select from: for the tally and for the numbers of a page, with an episode's number and the order in the latter."""
+    """SQL tables to select from, for the tally and for the numbers of a page, with an episode's number and the order in the latter."""
 
     counted: str
     listed: str
@@ -256,7 +256,7 @@ def beside(index: LogIndex, selection: Selection, row: EpisodeRow) -> tuple[int 
 
 
 def choices(index: LogIndex) -> Choices:
-    """What the fields of a selection can be, most frequent first."""
+    """List what the fields of a selection can be, most frequent first."""
     with index.reading() as db:
         rows = db.execute("SELECT kind, name, n FROM names ORDER BY n DESC, name").fetchall()
 

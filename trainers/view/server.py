@@ -51,7 +51,7 @@ _FORM, _MOST_FIELDS = "application/x-www-form-urlencoded", 1000
 
 
 class ViewTrust(NamedTuple):
-    """How far the logs that are viewed are trusted when a turn is played otherwise: whatever they say of environments is carried
+    """Trust in the logs that are viewed when a turn is played otherwise: whatever they say of environments is carried
     out (``trust_log``); files of environments that are not installed (``envs``)."""
 
     trust_log: bool = False
@@ -59,7 +59,7 @@ class ViewTrust(NamedTuple):
 
 
 class ViewServer:
-    """What is viewed, the indexes of its logs, and the questions that are being answered."""
+    """Server of the places that are viewed, the indexes of their logs, and the questions that are being answered."""
 
     def __init__(
         self, folders: Sequence[Path], cache: Path, door: Door, trust: ViewTrust | None = None
@@ -357,7 +357,7 @@ async def _script(request: web.Request) -> web.Response:
 
 @web.middleware
 async def _as_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """What goes wrong as a page that says so."""
+    """Answer what goes wrong with a page that says so."""
     try:
         with needing():
             return await handler(request)
@@ -374,7 +374,7 @@ async def _as_pages(request: web.Request, handler: Handler) -> web.StreamRespons
 
 
 def cache_folder() -> Path:
-    """Where indexes are kept: ``$XDG_CACHE_HOME/turnwise/view``."""
+    """Return the folder in which indexes are kept: ``$XDG_CACHE_HOME/turnwise/view``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "view"
 
 

@@ -89,7 +89,7 @@ class TaskRow(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether one of them solved it more often."""
+        """True if one of them solved it more often."""
         return _share(self.left) != _share(self.right)
 
 

@@ -22,7 +22,7 @@ from turnwise.trainers.report.turns import TrueEpisode, TrueGroup, TrueTurn
 from turnwise.trainers.view.branches import TurnBranch, branches_of, caller_of, parent_of
 
 SHADES = 8
-"""How many steps of colour a token's probability is shown in."""
+"""Number of steps of colour in which a token's probability is shown."""
 
 _DIFF = re.compile(r"^(diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
 _LONGEST_TOKENS = 4000
@@ -103,7 +103,7 @@ class TurnShown(NamedTuple):
 
 
 class AgentShown(NamedTuple):
-    """What one agent did; ``branches`` where its turns are no single line."""
+    """Turns of one agent; ``branches`` where its turns are no single line."""
 
     name: str
     turns: tuple[TurnShown, ...]
@@ -155,7 +155,7 @@ def show_episode(
 
 
 class TokenTexts:
-    """What tokens read, one by one; their ids where no tokeniser is known."""
+    """Texts of tokens, one by one; their ids where no tokeniser is known."""
 
     def __init__(self, file: Path | None) -> None:
         there = file is not None and file.is_file() and importlib.util.find_spec("tokenizers") is not None

@@ -90,7 +90,7 @@ def question_of(
     fields: Sequence[tuple[str, str]],
     places: Sequence[ViewedPlace],
 ) -> tuple[ForkQuestion, ForkOrigin]:
-    """What a form asks for. Only scripts and checkpoints that the form offers can be asked to play.
+    """Return what a form asks for. Only scripts and checkpoints that the form offers can be asked to play.
 
     Raises:
         TurnwiseError: a field says something else than the form offers.
@@ -216,7 +216,7 @@ def _is_clear(difference: float | None, error: float | None) -> bool:
 
 
 def verdict(difference: float | None, error: float | None) -> str:
-    """What the difference of the two mean returns says, in a sentence."""
+    """Say in a sentence what the difference of the two mean returns says."""
     if difference is None:
         return ""
     if error is None:
