@@ -1,4 +1,4 @@
-"""What an agent's message does: its tool calls, or its words to the user."""
+"""Effects of an agent's message: its tool calls, or its words to the user."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _RESTATED = re.compile(r"(\b(?:if|so long as|as long as)\b[^.:;?!\n]*):.*", re.I
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _AS_TEXT = json.JSONEncoder(ensure_ascii=False)
 PROPOSED = "I propose:"
-"""How a proposal by tool begins where it is put into words for a user who is played (proposals.py)."""
+"""Beginning of a proposal by tool where it is put into words for a user who is played (proposals.py)."""
 
 
 def words_of(action: Message) -> str:
-    """What is said to the user; thoughts are not.
+    """Return what is said to the user, without the thoughts.
 
     Raises:
         ToolError: nothing that can be said.
@@ -126,7 +126,7 @@ def hear(state: ToolState, text: str) -> tuple[ToolState, str]:
 
 
 def hear_user(state: ToolState, text: str) -> ToolState:
-    """What comes of the words of a user who is another agent.
+    """Return the state after the words of a user who is another agent.
 
     The scripted user listens too, so that plans know where they are; his answer is not said.
     """
@@ -155,7 +155,8 @@ def hear_user(state: ToolState, text: str) -> ToolState:
 
 
 def says_yes(text: str) -> bool | None:
-    """Whether a user's words agree to what was proposed; False where they deny it, None where they do neither.
+    """Say whether a user's words agree to what was proposed; False where they deny it, None where they do
+    neither.
 
     >>> [says_yes(text) for text in ("Sounds good, no rush.", "Yes. Actually, wait.", "My PIN is 1.")]
     [True, False, None]
@@ -176,7 +177,7 @@ def says_yes(text: str) -> bool | None:
 
 
 def user_tools(domain: Domain) -> tuple[Tool, ...]:
-    """What a user can do himself, as tools without arguments."""
+    """Return what users can do themselves, as tools without arguments."""
     return tuple(_deed_tool(deed.name) for deed in domain.deeds)
 
 

@@ -216,14 +216,15 @@ def question(draft: StoryDraft, known: Lookup, look: Iterable[PlanStep]) -> Stag
 
 
 class IfClause(NamedTuple):
-    """What a wish hangs on, in words, and whether it is so."""
+    """Condition of a wish, in words, and whether it holds."""
 
     say: str
     holds: bool
 
 
 def compared(draft: StoryDraft, known: Lookup, what: str = "", *, above: bool | None = None) -> IfClause:
-    """Whether a number is above a limit, or at most that; one of both at random, where it is not said which."""
+    """Return the clause that a number is above a limit, or at most that; one of both at random, where it is
+    not said which."""
     value = int(known.value)
     unit = 100 if known.kind == "money" or value > 300 else 1
     above = draft.rng.random() < 0.5 if above is None else above

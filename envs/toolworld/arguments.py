@@ -11,7 +11,7 @@ from turnwise.tools.core import Tool, ToolSpec
 
 
 class Argument(NamedTuple):
-    """What is told about an argument, and how a text is tidied that is given for it."""
+    """Description of an argument, and the function that tidies a text given for it."""
 
     told: str
     tidy: Callable[[str], str] = str.strip

@@ -122,7 +122,8 @@ class Database:
 
 
 def changes(before: Database, after: Database) -> dict[Cell, str]:
-    """What differs, field by field, each with its new value as JSON text ("" for a row that is gone)."""
+    """Return the differences, field by field, each with its new value as JSON text ("" for a row that is
+    gone)."""
     found: dict[Cell, str] = {}
     for table, key in sorted(after.touched | before.touched):
         old, new = before.find(table, key), after.find(table, key)

@@ -1,4 +1,5 @@
-"""What a domain is made of: tables, tools, a policy in prose with its rules, its users' words, and the stories drawn in it."""
+"""Parts of a domain: tables, tools, a policy in prose with its rules, its users' words, and the stories drawn
+in it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ record). end: a note that ends the conversation."""
 
 
 class Written(NamedTuple):
-    """What a tool returns: the database after it, what the caller is told, the customer whom it identified."""
+    """Result of a tool: the database after it, what the caller is told, the customer whom it identified."""
 
     db: Database
     result: Json
@@ -205,7 +206,7 @@ class StoryDraft:
 
     @property
     def changes_mind(self) -> bool:
-        """Whether the user will change their mind in the request that is being drawn."""
+        """Draw whether the user will change their mind in the request that is being drawn."""
         return self.rng.random() < self._changes
 
     def words(self, *ways: str) -> str:
@@ -247,7 +248,7 @@ class CarriedOut(NamedTuple):
 
 
 def carry_out(domain: Domain, db: Database, customer: str, plan: Sequence[PlanStep]) -> CarriedOut:
-    """What a plan does.
+    """Carry out a plan and return what it does.
 
     Raises:
         EnvError: a step of it fails, or breaks the policy: the plan is no solution.

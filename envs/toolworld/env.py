@@ -199,7 +199,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         return self._to_user(state, made.state, made.asked)
 
     def _to_user(self, state: ToolState, after: ToolState, said: str) -> Transition[ToolState]:
-        """What was said reaches a user who is another agent, or the language model answers it."""
+        """Pass what was said to a user who is another agent, or let the language model answer it."""
         speaker = self._speaker(self.task) if after.current_agent == "user" else None
         if speaker is None:
             return self._then(state, after, said)

@@ -51,7 +51,7 @@ _ASKS = re.compile(
 """A question whether something is so, which states nothing."""
 _DENIES = re.compile(r"(?:\bnot|n't|\bnever|\bno longer|\bneither|\bnor)(?: \w+)?[ \"'*]*$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(r"[\s,;/*]*(?:(?:\w+ ){0,2}or(?: \w+){0,2}|to|\u2013|-)?[\s~*]*", re.IGNORECASE)
-"""What stands between two values neither of which is stated: "5 or 6", "5, 6", "5 to 6"."""
+"""Text between two values neither of which is stated: "5 or 6", "5, 6", "5 to 6"."""
 _GUESSES = re.compile(
     r"^or\b|\b(?:maybe|perhaps|possibly|probably|presumably|(?:might|could|may) be|guess|or it is|or (?:maybe|perhaps)|un(?:sure|certain)|not (?:sure|certain))\b",
     re.IGNORECASE,
@@ -99,7 +99,7 @@ class FoundValue(NamedTuple):
 
 
 def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
-    """Whether ``text`` states the fact; None where it states no value of this kind.
+    """Say whether ``text`` states the fact; None where it states no value of this kind.
 
     ``beside`` are other values that may stand in it: what a change has cost is no wrong answer to another question.
 
@@ -147,7 +147,8 @@ def _role(sentence: str, found: Iterable[FoundValue]) -> frozenset[str]:
 
 
 def _is_told(fact: Fact, said: Iterable[_AnswerIn]) -> bool:
-    """Whether one sentence says the fact for sure, and no other one gives another answer to the same question."""
+    """Say whether one sentence says the fact for sure, and no other one gives another answer to the same
+    question."""
     right = [one for one in said if any(_same(fact, value) for value in one.values)]
     others = [one for one in said if one not in right and one.values]
     beside = {value for one in said if one.sure for value in one.values if not _same(fact, value)}
@@ -158,7 +159,7 @@ def _is_told(fact: Fact, said: Iterable[_AnswerIn]) -> bool:
 
 
 def _same(fact: Fact, value: str) -> bool:
-    """Whether a value is the fact's; a day that is told without its year begins with a dash."""
+    """Say whether a value is the fact's; a day that is told without its year begins with a dash."""
     return value == fact.value or (value.startswith("-") and fact.value.endswith(value))
 
 
@@ -212,7 +213,7 @@ def dates(text: str) -> list[str]:
 
 
 def _found(pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], str]) -> list[FoundValue]:
-    """What a pattern finds and ``read`` makes a value of, with its places."""
+    """List what a pattern finds and ``read`` makes a value of, with its places."""
     return [
         FoundValue(value, match.start(), match.end())
         for match in pattern.finditer(text)

@@ -14,7 +14,7 @@ from turnwise.tasks.core import Json
 
 
 class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of tool worlds may set."""
+    """Settings of a suite of tool worlds."""
 
     domains: tuple[str, ...] = ("retail",)
     requests: tuple[int, int] = (1, 2)  # of a story, at least and at most; or one number

@@ -1,4 +1,4 @@
-"""What a user keeps in mind during a conversation, and what he has agreed to."""
+"""State of mind of a user during a conversation, and what they have agreed to."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SPOKEN = re.compile(
     r"dollar|buck|cent|free|charge|cost|nothing|owe|outstanding|balance|unpaid", re.IGNORECASE
 )
 _COSTS = ("charged", "refund", "price")
-"""Where a tool's result says what a change costs or gives back."""
+"""Keys of a tool's result that say what a change costs or gives back."""
 
 
 class StageMind(NamedTuple):
-    """What a user keeps in mind of a request that he has told and that is not what is talked about now."""
+    """State of mind about a request that the user has told and that is not talked about now."""
 
     stage: int
     consent: bool = False
@@ -41,7 +41,8 @@ class StageMind(NamedTuple):
 
 
 class UserState(NamedTuple):
-    """What the user has said and heard. ``told`` are the (stage, fact) pairs that were last stated right.
+    """Record of what the user has said and heard. ``told`` are the (stage, fact) pairs that were last stated
+    right.
 
     ``stage`` is the request that is talked about, ``aside`` the others that he has told and that are open, in their order.
     """
@@ -86,12 +87,13 @@ def turn_to(user: UserState, stage: int) -> UserState:
 
 
 def all_agreed(user: UserState) -> tuple[Proposal, ...]:
-    """What the user has said yes to, for any request that is open."""
+    """Return what the user has said yes to, for any request that is open."""
     return user.agreed + tuple(one for aside in user.aside for one in aside.agreed)
 
 
 def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
-    """Which facts are stated right now; and whether all that are waited for have a value in this text."""
+    """Note which facts are stated right now, and say whether all that are waited for have a value in this
+    text."""
     told, waiting = set(user.told), False
     for index, fact in enumerate(stage.tells):
         beside = user.paid if (user.stage, index) in told else ()
@@ -116,7 +118,8 @@ def _in_digits(text: str, *, free: bool) -> str:
 def unconfirmed(
     domain: Domain, user: UserState, name: str, arguments: Mapping[str, Any], result: Json
 ) -> tuple[str, ...]:
-    """Which rules about a yes a write breaks: ``unconfirmed``, or ``cost_untold`` where the policy wants it told.
+    """List the rules about a yes that a write breaks: ``unconfirmed``, or ``cost_untold`` where the policy
+    wants it told.
 
     A yes is to what was proposed: the write must be the action that was named, and contradict no value that was.
     """
@@ -147,7 +150,7 @@ def hear_price(user: UserState, money: frozenset[int]) -> UserState:
 
 
 def values_of(domain: Domain, arguments: Mapping[str, Any]) -> frozenset[Value]:
-    """What a call's arguments name, as words would."""
+    """Return the values that a call's arguments name, as words would."""
     return frozenset[Value]().union(
         *(
             named(f"{part} {name}", domain.lexicon.patterns).values

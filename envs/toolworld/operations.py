@@ -51,7 +51,8 @@ class Called(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ServiceDesk:
-    """What the operations of a domain share: how a customer is verified, and how a refusal is put on record."""
+    """Steps that the operations of a domain share: how a customer is verified, and how a refusal is put on
+    record."""
 
     verify: Callable[[StoryDraft], tuple[PlanStep, ...]]
     refuse: Callable[[WishedChange, str], PlanStep]
@@ -122,7 +123,7 @@ class WishedChange(NamedTuple):
 
     @property
     def topics(self) -> frozenset[str]:
-        """What no other request of the story is about."""
+        """Return the topics that no other request of the story is about."""
         return frozenset(self.operation.topics or (self.subject,))
 
     @property
@@ -147,7 +148,7 @@ class WishedChange(NamedTuple):
 
     @property
     def found(self) -> tuple[PlanStep, ...]:
-        """How the subject is found and read."""
+        """Return the steps that find and read the subject."""
         return (*self.find, *self.operation.desk.reading(self))
 
     @property
@@ -157,7 +158,7 @@ class WishedChange(NamedTuple):
 
     @property
     def open(self) -> tuple[PlanStep, ...]:
-        """What must be asked for."""
+        """Return what must be asked for."""
         return () if self.said else self.asks
 
 
@@ -270,7 +271,7 @@ def _drawn(
 
 
 def accept(draft: StoryDraft, wish: WishedChange, rule: str = "") -> bool:
-    """Whether a wish has the verdict that is looked for; if so, it is a part of the story."""
+    """Make a wish part of the story if its verdict is the one looked for, and say whether it is."""
     if verdict(draft, wish) != rule:
         return False
     draft.used |= wish.topics
@@ -341,7 +342,7 @@ FOR_PEOPLE = ("It is about {it}.", "I mean {it}.", "It concerns {it}.", "This is
 
 
 def handed_over(draft: StoryDraft, reasons: Mapping[str, tuple[str, ...]], it: str) -> Stage:
-    """What is for people, at once, for one of the reasons."""
+    """Return a stage that is handed over to people, at once, for one of the reasons."""
     reason = draft.rng.choice(sorted(reasons))
     say = f"{draft.words(*reasons[reason])} {draft.words(*FOR_PEOPLE).format(it=it)}"
     return Stage(say, (call("transfer_to_human", reason=reason),))

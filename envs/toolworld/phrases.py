@@ -1,4 +1,5 @@
-"""How a user says what is no request of his own: a yes, a question back, that he waits. No split shares a phrase."""
+"""Phrases in which users say what is no request of their own: a yes, a question back, that they wait. No
+split shares a phrase."""
 
 from __future__ import annotations
 
@@ -38,5 +39,5 @@ def draw_voice(rng: Random, split: Split) -> dict[str, str]:
 
 
 def phrase(story: Story, act: str) -> str:
-    """How the user of this story says it."""
+    """Return the phrase of this story's user for an act."""
     return story.voice.get(act) or phrases()[act][0]

@@ -1,4 +1,4 @@
-"""What a request wants, and to which of several open ones a message or a change belongs.
+"""Requests: what each wants, and to which of several open ones a message or a change belongs.
 
 A user may tell all his requests at the beginning. Then an agent may speak of any of them: the one that a message names, by
 its change, by an id or by a value that was asked for, is what is talked about from there on.
@@ -31,17 +31,19 @@ _WHO = re.compile(
     r"^.{0,40}?\b(?:(?:i|we)(?:'d| would|'ll| will| can| could| have|'ve)(?: like to| be happy to| also| now)?|(?:shall|should|may|can) (?:i|we)|let me)\b",
     re.IGNORECASE,
 )
-"""Who does what follows, and how surely; it holds for what stands after an "and" as well."""
+"""Beginning that says who does what follows, and how surely; it holds for what stands after an "and" as well.
+"""
 _SETTLES = re.compile(
     r"(?:(?:refund|charge|credit|pay|give|put) (?:you |it |back |the (?:difference|rest) )*)(?:of |for |back )*[-+]?\$",
     re.IGNORECASE,
 )
-"""What a change costs or gives back, said as something that is done."""
+"""Cost or refund of a change, said as something that is done."""
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+ [A-Z][a-z]+\b")
 """Somebody's name, which says more than another word."""
 _BY_CHANGE, _BY_VALUE, _BY_KIND, _ASKED_LAST = 20, 30, 6, 12
-"""How much it says about words that they speak of a request's change, of an id that only this request names, of a kind (a colour, a rank) that it alone
-names, and that they answer the question that is talked about; a word that is said in this request alone says 1, of a name 4."""
+"""Weights of signs that words speak of a request: of its change, of an id that only this request names, of a
+kind (a colour, a rank) that it alone names, and of an answer to the question that is talked about; a word
+that is said in this request alone weighs 1, a name 4."""
 
 
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
@@ -61,7 +63,7 @@ def _wants(
 
 
 def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> frozenset[Value]:
-    """What the user himself has named for this request; a change of mind replaces what it is about."""
+    """Return what the user has named for this request; a change of mind replaces what it is about."""
     told = (story.facts.get(slot, "") for slot in sorted(user.revealed - {*domain.identity}))
     return _own_values(domain, (stage.say, *told), stage.twist if user.twisted else "")
 
@@ -155,7 +157,8 @@ def _of_others(sets: Mapping[int, frozenset[Element]], number: int) -> frozenset
 
 
 def parts_of(domain: Domain, story: Story, user: UserState, text: str) -> dict[int, str]:
-    """What of a message each open request is to hear, in the order of the requests; all of it where it speaks of one alone.
+    """Return what of a message each open request is to hear, in the order of the requests; all of it where it
+    speaks of one alone.
 
     A sentence without a sign of its own belongs to all, a figure to what stands before it.
     """

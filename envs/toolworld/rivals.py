@@ -13,7 +13,7 @@ from turnwise.envs.rivals import Rivals, guessed, is_spoken, of_script, tool_by_
 from turnwise.tools.core import Tool, ToolCall
 
 TELEGRAMS = ("number? name? e-mail? PIN? birthday?", "shall I?", "sure", "done", "sorry")
-"""What solved whole tasks by the rules when users understood key words alone (the first audit)."""
+"""Messages that solved whole tasks by the rules when users understood key words alone (the first audit)."""
 _MONEY = re.compile(r"\$\d+(?:\.\d+)?")
 
 

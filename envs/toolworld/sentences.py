@@ -1,4 +1,4 @@
-"""How well the scripted user understands labelled sentences: what he then *does*, held against what is fair.
+"""Scores of the scripted user on labelled sentences: what is *done* after each, held against what is fair.
 
     python -m turnwise.envs.toolworld.sentences tests/envs/toolworld_sentences/open.jsonl
 
@@ -39,7 +39,7 @@ FACTS = {
     "phone": "My number is 555-123-4567.", "pin": "The PIN is 7239.", "gigabytes": "I would like 7 more gigabytes.",
     "passenger": "The passenger is Robin Jansen.", "passengers": "It is for me alone.", "payment": "Use card_6662.",
 }  # fmt: skip
-"""What the user of every scene could tell."""
+"""Facts that the user of every scene could tell."""
 _BACK = frozenset(
     ("doubt", "other", "still", "not_yet", "as_said", "vague", "puzzled", "not_that", "and_now", "too_much")
 )
@@ -52,14 +52,14 @@ _MONEY = re.compile(
 _ASKS = re.compile(
     r"how|what|which|when|tell|is |are |do |the (?:total|sum|number|date|time|price) ", re.IGNORECASE
 )
-"""How a request begins that wants to know something and nothing else."""
+"""Beginning of a request that wants to know something and nothing else."""
 _PEOPLE = ("customers", "users", "accounts")
-"""What the table of those who may call is named."""
+"""Names of the table of those who may call."""
 _OTHER = Stage("And then there is another thing that I want to ask you.", ())
 
 
 class SpokenScene(NamedTuple):
-    """Where a sentence is said."""
+    """Scene in which a sentence is said."""
 
     domain: Domain
     story: Story
@@ -68,7 +68,7 @@ class SpokenScene(NamedTuple):
 
 
 class SentenceScore(NamedTuple):
-    """What came of one sentence."""
+    """Result of one sentence."""
 
     id: str
     act: str
@@ -141,7 +141,7 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
 
 
 def _opens(context: Mapping[str, Any]) -> bool:
-    """Whether the user's last words were the request itself."""
+    """Say whether the user's last words were the request itself."""
     said = {*re.findall(r"\w{3,}", str(context["last_user"]).lower())}
     asked = {*re.findall(r"\w{3,}", str(context["request"]).lower())}
     return len(said & asked) >= max(2, len(asked) // 3)
@@ -176,7 +176,7 @@ def _phone(learnt: str) -> dict[str, Json]:
 
 
 def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
-    """What the user did, by the names that the labels use."""
+    """Return what the user did, by the names that the labels use."""
     before, user, text = scene.user, after.user, after.text
     said = {act for act, words in _voice().items() if text.startswith(words)}
     on = user.stage > before.stage or user.over
@@ -220,7 +220,7 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
 
 
 def _sees(scene: SpokenScene) -> bool:
-    """Whether the user can see for himself that his request is settled."""
+    """Say whether users can see for themselves that their request is settled."""
     check = scene.story.stages[0].check
     return bool(check) and scene.domain.checks[check](scene.db, scene.story.customer)
 

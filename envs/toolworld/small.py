@@ -64,7 +64,7 @@ def _mentions(text: str, words: tuple[str, ...]) -> bool:
 
 
 def respond_small(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
-    """What the user does when the agent says ``text``."""
+    """Return what the user does when the agent says ``text``."""
     stage = story.stages[user.stage]
     heard = _read(text, tuple(domain.slots.items()))
     user, states_all = listen(stage, user, text)

@@ -108,7 +108,7 @@ def _unlike(fact: Fact) -> list[str]:
 
 
 def _is_done(state: ToolState, step: PlanStep, place: int) -> bool:
-    """Whether the step in this place of the stage's plan is done."""
+    """Say whether the step in this place of the stage's plan is done."""
     user = state.user
     match step.kind:
         case "ask":
@@ -126,7 +126,8 @@ def _is_done(state: ToolState, step: PlanStep, place: int) -> bool:
 
 
 def _is_agreed(state: ToolState, place: int) -> bool:
-    """Whether the user has said yes to the change that a plan's ``confirm`` is for: the next one after it."""
+    """Say whether the user has said yes to the change that a plan's ``confirm`` is for: the next one after
+    it."""
     domain, user = state.case.domain, state.user
     plan = state.case.story.stages[user.stage].plan
     if domain.compact:

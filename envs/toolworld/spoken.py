@@ -20,7 +20,7 @@ from turnwise.tools.core import ToolCall
 
 GREETING = "Hi! How can I help you today?"
 MOST_DEEDS = 8
-"""What a user may do with the device before speaking."""
+"""Number of deeds that a user may do with the device before speaking."""
 _INSTEAD = "Sorry, could you say that again?"
 
 
@@ -33,7 +33,8 @@ class UserTurn(NamedTuple):
 
 
 def answer(speaker: Speaker, state: ToolState) -> UserTurn:
-    """What the model says, and does before it, when it has heard ``state.pending`` (first: a greeting).
+    """Return what the model says, and does before it, when it has heard ``state.pending`` (first: a
+    greeting).
 
     Raises:
         InfraError: the server failed, or the model does not stay in its role.
@@ -74,7 +75,7 @@ def answer(speaker: Speaker, state: ToolState) -> UserTurn:
 
 
 def _examined(message: Message, role: Role, deeds: Collection[str], *, first: bool) -> Examined:
-    """What of a message counts; a stop is no word of it, and none may stand in the first message."""
+    """Return what of a message counts; a stop is no word of it, and none may stand in the first message."""
     if message.tool_calls and not message.malformed:
         name = message.tool_calls[0].name
         return Examined(message) if name in deeds else fault(message, "malformed")

@@ -14,7 +14,7 @@ from turnwise.tasks.core import canonical
 
 
 class ToolWorldCase:
-    """What stays the same during an episode: the domain, the story, the first and the last database."""
+    """Constant part of an episode: the domain, the story, the first and the last database."""
 
     __slots__ = (
         "_goal", "base", "domain", "marks", "planned", "played", "records", "story", "target", "task_id",
@@ -45,7 +45,7 @@ class ToolWorldCase:
 
     @property
     def goal(self) -> Mapping[Cell, str]:
-        """What the last database has that the first has not; only what measures progress asks for it."""
+        """Return what the last database has that the first has not; only what measures progress asks for it."""
         if self._goal is None:
             self._goal = changes(self.base, self.target)
         return self._goal

@@ -76,7 +76,8 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileDomainKnobs
 
 
 def _first_kinds(domain: Domain, rng: Random, knobs: ToolWorldKnobs) -> list[Primitive]:
-    """What the first request may be: drawn before everything else, so that what seldom fits is not rarer."""
+    """Draw the kinds of which the first request may be, before everything else, so that what seldom fits is
+    not rarer."""
     trap = bool(domain.traps) and rng.random() < knobs.traps
     kinds = domain.traps if trap else domain.requests
     return [kinds[name] for name in rng.sample(sorted(kinds), len(kinds))]
@@ -102,7 +103,8 @@ def _stages(
 
 
 def _can_be_told_together(domain: Domain, stages: Sequence[Stage]) -> bool:
-    """Whether an agent can do all of it: a policy may want somebody handed over at once, which ends the talk."""
+    """Say whether several requests can be told at once: a policy may want somebody handed over, which ends
+    the talk."""
     ends = (_is_end(domain, step) for stage in stages for step in stage.plan)
     return len(stages) > 1 and not domain.compact and not any(ends)
 

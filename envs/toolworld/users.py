@@ -59,7 +59,7 @@ _WHAT_FOR = re.compile(
 
 
 def respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
-    """What the scripted user does when the agent says ``text``."""
+    """Return what the scripted user does when the agent says ``text``."""
     if domain.compact:
         return respond_small(domain, story, user, db, text)
     answer = _respond(domain, story, user, db, text)
@@ -88,7 +88,7 @@ def _respond(domain: Domain, story: Story, user: UserState, db: Database, text: 
 
 
 def _answer(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
-    """What he says and does where one request is talked about."""
+    """Return what the user says and does where one request is talked about."""
     stage = story.stages[user.stage]
     heard = understand(domain.lexicon, text)
     user, states_all = listen(stage, user, text)
@@ -147,7 +147,7 @@ def _without_questions(text: str) -> str:
 
 
 def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> bool:
-    """Whether a report is of something else than what he asked for and agreed to, by his own words."""
+    """Say whether a report is of something else than the user asked for and agreed to, by their own words."""
     wanted = wants(domain, stage)
     if heard.told and wanted and not (heard.told | heard.proposal.actions) & wanted:
         nouns = "|".join(domain.lexicon.actions[name].nouns for name in wanted)
@@ -163,7 +163,8 @@ def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, 
 
 
 def _is_agreed(domain: Domain, stage: Stage, user: UserState, heard: Heard) -> bool:
-    """Whether nothing is asked for to which he has not said yes: no wanted change, and nothing that is named for it."""
+    """Say whether nothing is asked for to which the user has not said yes: no wanted change, and nothing that
+    is named for it."""
     now = heard.proposal
     proposed = (now.actions - now.bare) & wants(domain, stage)
     return not heard.asked or any(
@@ -184,7 +185,7 @@ def _tell(
 
 
 def _act(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer:
-    """What he is told to do with his device; and what he is asked about it, which he looks up."""
+    """Do what the user is told to do with the device, and look up what they are asked about it."""
     deeds = {deed.name: deed for deed in domain.deeds}
     names = [
         *heard.deeds,
@@ -231,13 +232,13 @@ def consent_to(domain: Domain, story: Story, user: UserState, db: Database, hear
 
 
 def _is_errand(domain: Domain, stage: Stage) -> bool:
-    """Whether what is asked for needs no yes."""
+    """Say whether what is asked for needs no yes."""
     made = (domain.act(step.name) for step in stage.plan if step.kind == "call")
     return any(one is not None and one.kind == "errand" for one in made)
 
 
 class _Meant(NamedTuple):
-    """What a yes would be to, and which of the changes that the user wants it is."""
+    """Proposal to which a yes would be one, and which of the changes that the user wants it is."""
 
     offered: Proposal
     hit: frozenset[str] = frozenset()
@@ -295,7 +296,7 @@ def _consent(
 
 
 def _switches_other_way(stage: Stage, actions: frozenset[str], text: str) -> bool:
-    """Whether something is to be switched on that he wants off, or off that he wants on."""
+    """Say whether something is to be switched on that the user wants off, or off that they want on."""
     wanted = {
         value
         for step in stage.plan
@@ -308,7 +309,7 @@ def _switches_other_way(stage: Stage, actions: frozenset[str], text: str) -> boo
 
 
 def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
-    """What a yes is to: what was named, and for the rest what he asked for himself.
+    """Return what a yes is to: what was named, and for the rest what the user asked for.
 
     So no misread offer makes a yes to another order, flight or address than his own.
     """
@@ -319,7 +320,7 @@ def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
 
 
 def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> _Meant | None:
-    """What a yes would be to; None where that is no change that is wanted.
+    """Return what a yes would be to; None where that is no change that is wanted.
 
     A question that names no change is about what was offered before, or about the one that he wants, where it names
     a price or something of his request.
@@ -434,7 +435,7 @@ def _topics(text: str) -> frozenset[str]:
 
 
 def _about_request(stage: Stage, text: str) -> bool:
-    """Whether a question is about the request, so that saying it again answers it."""
+    """Say whether a question is about the request, so that saying it again answers it."""
     asked = {*stems(normal(text)).split()}
     return bool(asked & _REQUEST or (asked - _COMMON) & {*stems(normal(stage.say)).split()})
 
@@ -464,7 +465,7 @@ ROLE = (
 
 
 def script(domain: Domain, story: Story) -> str:
-    """What another agent is told who plays the user."""
+    """Return what another agent is told who plays the user."""
     lines = [
         ROLE,
         "What you know: " + (" ".join(story.facts.values()) or "nothing that is not said below."),
@@ -483,7 +484,7 @@ def script(domain: Domain, story: Story) -> str:
 
 
 def rules_for_user(domain: Domain, *, together: bool) -> list[str]:
-    """How a user plays who is no script; ``together``: he tells all his wishes at the beginning."""
+    """List the rules for a user who is no script; ``together``: they tell all their wishes at the beginning."""
     device = ["You hold the device; use your tools when the agent asks you to do something with it."]
     return [
         *(device if domain.deeds else ()),

@@ -1,4 +1,4 @@
-"""What an agent of the airline can call."""
+"""Calls that an agent of the airline can make."""
 
 from __future__ import annotations
 

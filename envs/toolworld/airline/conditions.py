@@ -1,4 +1,4 @@
-"""What the airline's customers want done by what the agent finds out: one thing or another."""
+"""Wishes of the airline's customers that depend on what the agent finds out: one thing or another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from turnwise.envs.toolworld.vocabulary import counted
 
 
 def _read(draft: StoryDraft, trip: Trip, name: Called, *more: PlanStep) -> tuple[PlanStep, ...]:
-    """What is read before a condition can be decided."""
+    """List what is read before a condition can be decided."""
     return once((*DESK.verify(draft), *name.find, call("get_reservation", reservation_id=trip.key), *more))
 
 
@@ -131,7 +131,7 @@ def _words(trip: Trip, amount: int) -> dict[str, str]:
 
 
 def _instead(draft: StoryDraft, trip: Trip) -> WishPart | None:
-    """What somebody may want who does not want to be moved."""
+    """Draw what somebody may want who does not want to be moved."""
     others = [UPGRADE, CANCEL] if trip.found.cabin == "economy" else [CANCEL]
     wish = wish_for(draft, draft.rng.choice(others), among=[trip]) if draft.rng.random() < 0.5 else None
     return _part(draft, wish) if wish else _extra(draft, trip)

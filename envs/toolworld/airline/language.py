@@ -1,4 +1,4 @@
-"""How people speak of trips: what can be asked of a traveller, and what can be changed for him."""
+"""Language of trips: what can be asked of a traveller, and what can be changed for them."""
 
 from __future__ import annotations
 

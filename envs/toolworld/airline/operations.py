@@ -1,4 +1,5 @@
-"""What the airline can change for its customers: how each change is asked for, offered and reported, and when it is allowed."""
+"""Changes that the airline can make for its customers: how each is asked for, offered and reported, and when
+it is allowed."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def compensation(user: AirlineCustomer, trip: Trip) -> int:
 
 
 def paid_bags(user: AirlineCustomer, found: Reservation, bags: int) -> int:
-    """How many of ``bags`` more bags must be paid for."""
+    """Count how many of ``bags`` more bags must be paid for."""
     free = FREE_BAGS[user.membership][CABINS.index(found.cabin)] * len(found.passengers)
     return max(0, min(bags, found.bags + bags - free))
 

@@ -1,4 +1,4 @@
-"""What the airline's stories are put together from: the customer, a trip and how it is called, the flights of a day."""
+"""Parts of the airline's stories: the customer, a trip and how it is called, the flights of a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the airline's customers want to know."""
+"""Questions of the airline's customers."""
 
 from __future__ import annotations
 

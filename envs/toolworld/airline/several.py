@@ -1,4 +1,5 @@
-"""What the airline's customers want of several trips, or of one in two ways: of one that must be found, of all, of both."""
+"""Wishes of the airline's customers for several trips, or for one in two ways: for one that must be found,
+for all, for both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the airline's customers want: requests and refusals of all changes, and what is put together from them."""
+"""Stories of the airline's customers: requests and refusals of all changes, and what is put together from
+them."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _FOR_PEOPLE = {
 
 
 LATE = [one for one in OPERATIONS if "flown" in one.may and one not in (CANCEL, MOVE)]
-"""What is wanted after the flight was flown, beside another flight or the money back."""
+"""Changes that are wanted after the flight was flown, beside another flight or the money back."""
 
 
 def _transfer(draft: StoryDraft) -> Stage | None:

@@ -47,7 +47,7 @@ MOST = 50
 
 
 def names(seed: int, api: str) -> Mapping[str, str]:
-    """What this world's documentation calls the arguments of an API."""
+    """Return the names that this world's documentation gives the arguments of an API."""
     return manual.names(APIS, seed, api)
 
 
@@ -147,7 +147,7 @@ def _misfit(made: DomainAction, arguments: Mapping[str, Any]) -> str:
 
 
 def _takes(schema: Mapping[str, Any], value: object) -> bool:
-    """Whether a value may stand where a schema says what may."""
+    """Say whether a value may stand where a schema says what may."""
     if "enum" in schema:
         return value in schema["enum"]
     if schema.get("type") == "integer":

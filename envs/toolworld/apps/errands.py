@@ -1,4 +1,4 @@
-"""What somebody wants done in the apps, and two errands that are refused."""
+"""Errands that somebody wants done in the apps, and two that are refused."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def send(draft: StoryDraft) -> Stage | None:
 
 
 def _sending(draft: StoryDraft, person: Contact, cents: int, topic: str) -> str:
-    """How somebody wants money to be sent, whether or not it is too much."""
+    """Draw the words of a wish for money to be sent, whether or not it is too much."""
     return draft.words(
         f'Send {dollars(cents)} to {person.name} with the note "{topic}".',
         f'I owe {person.name} {dollars(cents)}. Pay it with the note "{topic}".',

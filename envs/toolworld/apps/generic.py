@@ -1,4 +1,4 @@
-"""What every app can do with every kind of thing that it keeps: list, count, search, show, delete."""
+"""Calls of every app for every kind of thing that it keeps: list, count, search, show, delete."""
 
 from __future__ import annotations
 

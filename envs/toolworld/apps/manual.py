@@ -1,4 +1,4 @@
-"""What a world's documentation calls the arguments of the apps' APIs, and what it says about each."""
+"""Names that a world's documentation gives the arguments of the apps' APIs, and what it says about each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ THINGS: Mapping[str, str] = {
     "mail": "mail", "event": "calendar", "file": "files", "contact": "contacts", "request": "payments", "note": "notes",
     "song": "music", "playlist": "music",
 }  # fmt: skip
-"""What is named by an id → the app whose APIs take it. Elsewhere the same word means something else."""
+"""Word for what is named by an id → the app whose APIs take it. Elsewhere the same word means something else.
+"""
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "key": ("id", "item_id", "which", "identifier"),
     "text": ("query", "words", "text", "phrase"),
@@ -57,7 +58,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 def names(apis: Mapping[str, DomainAction], seed: int, api: str) -> Mapping[str, str]:
-    """What this world's documentation calls the arguments of an API."""
+    """Return the names that this world's documentation gives the arguments of an API."""
     return _names(seed, api, apis[api].tool.spec.argument_names)
 
 
@@ -72,12 +73,12 @@ def _names(seed: int, api: str, arguments: tuple[str, ...]) -> Mapping[str, str]
 
 
 def is_id(api: str, argument: str) -> bool:
-    """Whether an argument of an API is the id of a row."""
+    """Say whether an argument of an API is the id of a row."""
     return argument == "key" or THINGS.get(argument) == api.partition(".")[0]
 
 
 def meaning(api: str, argument: str) -> str:
-    """What the documentation says about an argument."""
+    """Return what the documentation says about an argument."""
     app, _, function = api.partition(".")
     if is_id(api, argument):
         thing = function.partition("_")[2] if argument == "key" else argument

@@ -1,4 +1,4 @@
-"""What breaks the policy of apps and accounts (policy.md)."""
+"""Breaches of the policy of apps and accounts (policy.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SENT = 25_000
 
 
 def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
-    """Which rules a call breaks, on the database before it."""
+    """List the rules that a call breaks, on the database before it."""
     if name == "call_api":
         return _errand(db, arguments["api"], arguments["arguments"])
     if name == "call_many":

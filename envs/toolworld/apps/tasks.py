@@ -1,4 +1,4 @@
-"""What somebody wants done in the apps and with the account behind them."""
+"""Wishes for the apps and for the account behind them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ POLICY = "desk : find[name ] price[order ] cancel[order ] paint[order , colour ]
 
 
 def rules(db: Database, name: str, arguments: object) -> tuple[str, ...]:
-    """Which rules a call breaks, on the database before it."""
+    """List the rules that a call breaks, on the database before it."""
     if not isinstance(arguments, dict) or name not in ("cancel", "paint", "deny"):
         return ()
     sent = order_of(db, arguments["order"]).state == "sent"

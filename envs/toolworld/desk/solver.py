@@ -1,4 +1,4 @@
-"""What an imperfect scripted policy does: it knows the procedure, and mixes orders up."""
+"""Imperfect scripted policy: it knows the procedure, and mixes orders up."""
 
 from __future__ import annotations
 

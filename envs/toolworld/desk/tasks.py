@@ -1,4 +1,4 @@
-"""What the desk's customers want: requests and traps."""
+"""Stories of the desk's customers: requests and traps."""
 
 from __future__ import annotations
 

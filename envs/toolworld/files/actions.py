@@ -1,4 +1,4 @@
-"""What the tools of a domain from files do: four operations on tables, told as data."""
+"""Acts of the tools of a domain from files: four operations on tables, told as data."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _hashed(folder: str, files: tuple[tuple[Path, int], ...]) -> str:
 
 
 def read_json(folder: str, name: str, *, optional: bool = False) -> Any:
-    """What a file of the folder holds; None where an optional one is not there.
+    """Read a JSON file of the folder; return None where an optional one is not there.
 
     Raises:
         EnvError: it cannot be read, or is no JSON.

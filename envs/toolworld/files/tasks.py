@@ -114,7 +114,7 @@ def _file_tasks(knobs: FileDomainKnobs, stamp: str) -> tuple[Task, ...]:
 
 
 def _entries(folder: str) -> list[tuple[str, Json]]:
-    """What ``tasks.json`` or tau-bench's lists of tasks hold, each with its split or ""."""
+    """List the entries of ``tasks.json`` or of tau-bench's lists of tasks, each with its split or ""."""
     if not taubench.is_original(folder):
         return [("", entry) for entry in read_json(folder, "tasks.json")]
     return [

@@ -34,7 +34,7 @@ _ENDS = "transfer_to_human_agents"
 
 
 def is_original(folder: str) -> bool:
-    """Whether a folder has tau-bench's own layout."""
+    """Say whether a folder has tau-bench's own layout."""
     return (Path(folder) / "wiki.md").is_file() and (Path(folder) / "tools").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""What an agent of the shop can call. Tools keep the data whole; the policy is the agent's to keep."""
+"""Calls that an agent of the shop can make. Tools keep the data whole; the policy is the agent's to keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shop's customers want done by what the agent finds out: one thing or another."""
+"""Wishes of the shop's customers that depend on what the agent finds out: one thing or another."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from turnwise.envs.toolworld.vocabulary import with_article
 
 
 def _read(draft: StoryDraft, order: RetailOrder, *more: PlanStep, find: tuple[PlanStep, ...] = ()) -> tuple[PlanStep, ...]:  # fmt: skip
-    """What is read before a condition can be decided."""
+    """List what is read before a condition can be decided."""
     return once((*DESK.verify(draft), *find, call("get_order", order_id=order.order_id), *more))
 
 
@@ -100,7 +100,7 @@ def unsent_or_back(draft: StoryDraft) -> Stage | None:
 
 
 def _otherwise(draft: StoryDraft, order: RetailOrder, line: OrderLine, what: str) -> WishPart | None:
-    """What is done with a thing that is not swapped: it goes back, out of its order, or with the order."""
+    """Draw what is done with a thing that is not swapped: it goes back, out of its order, or with the order."""
     if order.status == "delivered":
         wish = giving_back(RETURN, draft, order, [line], order.payment)
         return part(draft, wish.named(what=what)) if accept(draft, wish) else None

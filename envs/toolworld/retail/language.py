@@ -1,4 +1,4 @@
-"""How people speak of orders: what can be asked of a customer, and what can be changed for him."""
+"""Language of orders: what can be asked of a customer, and what can be changed for them."""
 
 from __future__ import annotations
 

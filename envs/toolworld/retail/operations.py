@@ -1,4 +1,5 @@
-"""What the shop can change for its customers: how each change is asked for, offered and reported, and when it is allowed."""
+"""Changes that the shop can make for its customers: how each is asked for, offered and reported, and when it
+is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shop's stories are put together from: the customer, an order and how it is called, a thing in it, a payment."""
+"""Parts of the shop's stories: the customer, an order and how it is called, a thing in it, a payment."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def why(draft: StoryDraft) -> Why:
 
 
 class Settles(NamedTuple):
-    """What a customer pays a difference with, and how they say it when they are asked."""
+    """Means by which a customer pays a difference, and their words for it when they are asked."""
 
     payment: Payment
     said: str

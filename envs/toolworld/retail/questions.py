@@ -1,4 +1,4 @@
-"""What the shop's customers want to know."""
+"""Questions of the shop's customers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the shop's customers want of several orders, or of one in two ways: of one that must be found, of all, of both."""
+"""Wishes of the shop's customers for several orders, or for one in two ways: for one that must be found, for
+all, for both."""
 
 from __future__ import annotations
 
@@ -64,12 +65,13 @@ def unsent(draft: StoryDraft) -> SeveralSubjects:
 
 
 def _is_touched(draft: StoryDraft) -> bool:
-    """Whether a request was about one of the customer's orders, so that "all that was delivered" is not plain any more."""
+    """Say whether a request was about one of the customer's orders, so that "all that was delivered" is not
+    plain any more."""
     return any(o.order_id in draft.used for o in draft.db.rows("orders") if o.user_id == draft.customer)
 
 
 def clear_all(draft: StoryDraft) -> Stage | None:
-    """What was not sent is cancelled, what was delivered goes back."""
+    """Draw the wish to cancel all that was not sent and to return all that was delivered."""
     came, unsent = all_orders(draft, "delivered"), all_orders(draft, "pending")
     if _is_touched(draft) or not came or not unsent or len(came) + len(unsent) > MOST:
         return None

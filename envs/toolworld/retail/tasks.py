@@ -1,4 +1,4 @@
-"""What the shop's customers want: requests and refusals of all changes, and what is put together from them."""
+"""Stories of the shop's customers: requests and refusals of all changes, and what is put together from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a scripted user understands what an agent says: open words, closed rules, no model.
+"""Understanding of an agent's words by a scripted user: open words, closed rules, no model.
 
 A message is cut into clauses; each clause has a mood (a question, a request, an offer, a refusal, a report, a
 courtesy); what it is about is found by concepts, a verb and a noun with their synonyms, and by the values that it

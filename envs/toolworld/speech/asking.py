@@ -1,4 +1,5 @@
-"""What a clause wants of the listener: facts about himself, something done with his device, or how that stands."""
+"""Wants of a clause from the listener: facts about themselves, something done with their device, or how that
+stands."""
 
 from __future__ import annotations
 
@@ -60,12 +61,12 @@ _WHOLE = re.compile(
 _BY_SPEAKER = re.compile(r"\b(?:me|us) to\b|\b(?:shall|should|may) i\b(?! ask you to)")
 _POINTS = re.compile(r"\b(?:it|that)\b")
 _IDLE = re.compile(r"^\w+ing\b.*\b(?:may|might|could|can|would|will|usually|often)\b")
-"""What something might do, in general."""
+"""Statement of what something might do, in general."""
 _WANTING = (Mood.REQUEST, Mood.QUESTION, Mood.CONFIRM, Mood.OFFER, Mood.STATEMENT)
 
 
 class Wanted(NamedTuple):
-    """What a message wants of the listener."""
+    """Wants of a message from the listener."""
 
     asks: tuple[str, ...] = ()  # slots
     deeds: tuple[str, ...] = ()  # that he shall do, in order
@@ -74,7 +75,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Wanted:
-    """What the clauses of a message want together."""
+    """Return what the clauses of a message want together."""
     asks, deeds, looks, question = list[str](), list[str](), list[str](), False
     left_alone = _forbidden(lexicon, found)
     for clause, context in in_context(found):
@@ -125,7 +126,7 @@ class _Directed(NamedTuple):
 
 
 def _on_device(lexicon: Lexicon, clause: SentencePart, context: str) -> _Directed:
-    """What the user shall do with a device, and what he is asked about it."""
+    """Return what the user shall do with a device, and what they are asked about it."""
     text = clause.text
     if (
         not lexicon.deeds
@@ -163,7 +164,7 @@ def _about(lexicon: Lexicon, stemmed: str) -> list[SpokenDeed]:
 def _looked_at(
     lexicon: Lexicon, clause: SentencePart, about: list[SpokenDeed], asks_state: bool
 ) -> _Directed:
-    """What a question about the device is about."""
+    """Return what a question about the device is about."""
     doing = [
         deed
         for deed, match in (lexicon.ordered(clause.stems) if asks_state else ())
@@ -174,7 +175,7 @@ def _looked_at(
 
 
 def _offers(lexicon: Lexicon, clause: SentencePart) -> bool:
-    """Whether a clause is about something that the speaker would do, not the user."""
+    """Say whether a clause is about something that the speaker would do, not the user."""
     if clause.mood not in (Mood.OFFER, Mood.CONFIRM) and not _MINE.search(clause.text):
         return False
     return any(match.named for match in lexicon.spoken(clause.stems).values())

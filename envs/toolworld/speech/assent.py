@@ -1,4 +1,4 @@
-"""Whether a clause asks for a yes, by what it is made of and not by how it is worded.
+"""Clauses that ask for a yes, told by what they are made of and not by how they are worded.
 
 People ask for a yes in endless words, but with few means. A question does so where it is about what the speaker may do
 ("Do I push the button?"), where it asks whether the listener or the matter is in a state of assent ("Content?", "Is that
@@ -76,7 +76,7 @@ _SPEAKER_ACTS = re.compile(
 _PASSIVE = re.compile(
     r"^(?:and |so |but |then |now )*(?:should|shall) (?!(?:i|we|you|he|she|they|there|any)\b)(?:\S+ ){1,5}?(?:(?:be|get) \w+(?:ed|en|t)\b|(?:go|come) (?:to|on|back to) (?!.*\bor\b)\S*\d)"
 )
-"""What is to happen to a thing, where the listener is asked whether it shall."""
+"""Question about a thing, whether something is to happen to it."""
 _BARE_DEED = re.compile(
     r"^(?:so |then |and |shall |just )*(?:go|[a-z]{3,})(?: (?:up|in|out|off|down|on|over|through))? (?:it|that|this|them|those|these|one|ahead|for it|both|all)\b(?: \w+){0,4}\?*$"
 )
@@ -109,11 +109,11 @@ _SIGNS = tuple(
         (_WORDS_OF_SIGNS, _WAITS_FOR), (_WORDS_OF_CONDITIONS, _CONDITION), (_WORDS_OF_ANSWERS, _LIGHTLY), (_WORDS_OF_ANSWERS, _ANSWER_ME),
     )
 )  # fmt: skip
-"""What a statement that asks for a yes has, with the words one of which stands in it."""
+"""Signs that a statement which asks for a yes has, with the words one of which stands in it."""
 
 
 def solicits(text: str, *, asked: bool) -> bool:
-    """Whether a normal clause asks for a yes; ``asked``: it ends in a question mark.
+    """Say whether a normal clause asks for a yes; ``asked``: it ends in a question mark.
 
     >>> [solicits(text, asked=True) for text in ("do i push the button?", "content?", "grab it for you?", "is it paid?")]
     [True, True, True, False]
@@ -133,7 +133,7 @@ def solicits(text: str, *, asked: bool) -> bool:
 
 
 def leaves_open(text: str) -> bool:
-    """Whether a question names several things between which the listener is to choose."""
+    """Say whether a question names several things between which the listener is to choose."""
     return _OTHERWISE.search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Whether somebody offers the contrary of what was asked for: off for on, back for there, to leave it for to do it."""
+"""Offers of the contrary of what was asked for: off for on, back for there, to leave it for to do it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OFF = re.compile(
     r"\b(?:turn|switch|put|set|flip|toggle|flick|take|have|leave|keep|go)(?:ed|ing|s)?(?: (?!on (?!(?:your|the|my|this|line|\w*\d)\b))\S+){0,4}? off\b|\b(?:disable|deactivate|disallow|forbid)(?:d|s|ing)?\b"
 )
 _WITHOUT = re.compile(r"\b(?:without|no longer|not need|do without)\b")
-"""How a wish says off in other words; in an offer they stand for other things, such as costs."""
+"""Other words for off in a wish; in an offer they stand for other things, such as costs."""
 _ADDS = re.compile(r"\b(?:add|top up)(?:ed|ing|s)?\b|(?<!any )(?<!no )\bmore\b")
 _TAKES_AWAY = re.compile(
     r"\btake (?:\S+ ){0,4}?(?:away|off)\b|\b(?:remove|subtract|deduct|drop)(?:d|s|ing)?\b|\bfewer\b"
@@ -40,7 +40,7 @@ _OLD_AFTER = re.compile(
 _OLD_BEFORE = re.compile(
     r"^(?:'s)?[\"'\u201d]?(?:'s)?(?: name)?(?: (?:to|into|with|is called|has a new name|must be|must read|should (?:be|read)|shall be|becomes?|is wrong)\b| ?[\u2192>]| ?->)"
 )
-"""What stands before or after a value that is to be there afterwards, and that was there before."""
+"""Text that stands before or after a value that is to be there afterwards, and that was there before."""
 _OF_ACCOUNT = re.compile(
     r"\baddress (?:\w+ ){0,3}?(?:of|in|on|for) (?:your|the|my) (?:account|profile)\b|"
     r"\b(?:account|profile|default)(?:'s)? address\b|\b(?:update|change|set|edit) (?:your|the|my) (?:account|profile) to\b"
@@ -57,7 +57,7 @@ _ACCOUNT_TOO = re.compile(
 
 @functools.lru_cache(maxsize=4096)
 def is_contrary(wish: str, text: str) -> bool:
-    """Whether a text offers to let be what a wish asks for, or to do it the other way round.
+    """Say whether a text offers to let be what a wish asks for, or to do it the other way round.
 
     >>> is_contrary("Cancel order W77.", "Shall I keep order W77?"), is_contrary("Cancel order W77.", "Shall I cancel W77?")
     (True, False)
@@ -73,7 +73,7 @@ def is_contrary(wish: str, text: str) -> bool:
 
 
 def _turns_round(wish: str, text: str) -> bool:
-    """Whether a value is to be taken away that a wish puts there, or put where the wish takes it away.
+    """Say whether a value is to be taken away that a wish puts there, or put where the wish takes it away.
 
     >>> wish = "Please write Sam Novak instead of Sam Falk."
     >>> _turns_round(wish, "Shall I rename Sam Falk to Sam Novak?"), _turns_round(wish, "Shall I rename Sam Novak to Sam Falk?")
@@ -101,7 +101,7 @@ def _directions(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _switches_round(own: str, said: str) -> bool:
-    """Whether the same thing is switched on for off, or taken away for added.
+    """Say whether the same thing is switched on for off, or taken away for added.
 
     >>> _switches_round("please switch roaming off on my line l77", "i will switch roaming on, okay?")
     True
@@ -119,7 +119,8 @@ def _switches_round(own: str, said: str) -> bool:
 
 
 def side_of(text: str) -> bool | None:
-    """Whether a text would switch something on or off, if one of both alone.
+    """Say whether a text would switch something on (True) or off (False); None where it names neither or
+    both.
 
     >>> [side_of(text) for text in ("Shall I turn it off?", "Shall I enable it?", "Shall I see to it?")]
     [False, True, None]
@@ -138,7 +139,7 @@ _SMALL = frozenset(
 
 
 def _is_of_account(own: str, said: str) -> bool:
-    """Whether the account's address is offered to one who asks for an order's.
+    """Say whether the account's address is offered to one who asks for an order's, or the other way round.
 
     >>> _is_of_account("send order w77 to 5 elm street", "shall i set the address of your account to 5 elm street?")
     True

@@ -52,11 +52,11 @@ SURELY = GuardedPattern(
 MEANT = re.compile(
     r"\b(?:i|we|me|us|my|your|yours|it|this)\b|\banswer (?:is|has to be|must be|will be|stays) (?:a )?no\b|^(?:that|no|not|impossible|denied|declined|refused|rejected)\b|\b(?=\w*\d)(?=\w*[a-z])\w+\b"
 )
-"""What a rule in general does not have: a speaker, or the listener's own thing."""
+"""Signs that a rule in general does not have: a speaker, or the listener's own thing."""
 POINTS = re.compile(
     r"\b(?:it|that|this|so|request|wish|exceptions?|help|assist|comply|anything|what you|hands are tied|nothing (?:more )?(?:i|we) can|no (?:way|chance|hope)|answer \w+(?: \w+)? no)\b|(?:\bnot(?: do)?|\bno|possible|impossible|declin\w*|refus\w*|eligible|reject\w*|allowed)$"
 )
-"""How a refusal speaks of whatever was asked for."""
+"""Words in which a refusal speaks of whatever was asked for."""
 INDIRECT = Alternation(
     r"\b(?:can|may) only (?:be \w+ed|\w+) (?:by|for)\b", r"\bonly (?:the |an? |its |your )?(?:\w+ ){0,3}(?:owner|holder|customer|traveller|passenger|person|buyer) (?:\w+ )?(?:can|may|has to|must)\b",
     r"\bonly (?:he|she|they|people|somebody|those)\b.*\b(?:can|may)\b", r"^only \w+ .*\b(?:are|is) (?:possible|allowed|permitted|available)\b",

@@ -42,7 +42,7 @@ class Lexicon:
 
     @functools.cached_property
     def asked(self) -> Mapping[str, str]:
-        """How each slot is asked for, with ``|`` between the ways."""
+        """Return the words that ask for each slot, with ``|`` between the ways."""
         return {slot: "|".join(words) for slot, words in self.slots.items()}
 
     @functools.cached_property

@@ -15,7 +15,7 @@ from turnwise.envs.toolworld.speech.words import normal, shape_of, stems
 
 
 class Mood(enum.Enum):
-    """What a clause is for."""
+    """Purposes of a clause."""
 
     COURTESY = "says nothing about the matter"
     HOLD = "asks for time, or tells what is being looked at"
@@ -168,7 +168,7 @@ _ASIDE = tuple(
     f"which {verb} "
     for verb in ("is", "are", "has", "have", "means", "would", "will", "comes", "costs", "leaves", "can")
 )
-"""How a clause begins that goes on telling, within a question too."""
+"""Beginnings of a clause that goes on telling, within a question too."""
 
 
 @functools.lru_cache(maxsize=8192)
@@ -303,7 +303,8 @@ _WHEN = GuardedPattern(r"\b(?:once|when|as soon as|after|until|till|if|unless|pr
 
 
 def _told(body: str) -> bool:
-    """Whether a clause that speaks of a yes only tells of one: of the past, of others, of what comes later."""
+    """Say whether a clause that speaks of a yes only tells of one: of the past, of others, of what comes
+    later."""
     if _TOLD.search(body) or _OTHERS.search(body):
         return True
     return _WHEN.search(body) is None and (

@@ -1,4 +1,4 @@
-"""What a message says that would be done, to which a yes would be one."""
+"""Proposals: what a message says that would be done, to which a yes would be one."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _IN_WORDS = re.compile(
     r"^(?:put|say|phrase|explain) (?:it|that|this) (?:\w+ )?(?:way|differently|again|words|simply|plainly)\b"
 )
 _NOT_BUT = re.compile(r"\b(?:rather than|instead of|and not|but not)\b[^,.;?!]*")
-"""What would not be done."""
+"""Part of a sentence that names what would not be done."""
 _MONEY_MOVES = re.compile(
     r"\$[\d.,]*\d (?:of it |\w+ )??(?:(?:will|would) )?(?:returns?|goes|go|comes?|travels?|lands?|moves?)\b"
 )
-"""What money does is no change to an order."""
+"""Movement of money, which is no change to an order."""
 _KEPT = re.compile(
     r"\b(?:leav(?:e|ing)|keep(?:ing)?|without|except|excluding|but not|minus the)\b[^,.;?!]*|"
     r"\b(?:while|whereas|and|but) [^,.;?!]*\b(?:stays?|remains?|is kept|are kept)\b[^,.;?!]*",
     re.IGNORECASE,
 )
-"""What is named only to say that it stays as it is."""
+"""Part of a sentence that names something only to say that it stays as it is."""
 _WHICH = re.compile(
     r"(?<=order )with (?:the|a|an|my|your) (?:\w+ ){1,4}?\w+(?=[,.;!?]| (?:in|on|from|to|for|and|i|you|we|is|was|has|had|would|will|can|could|should)\b|$)"
 )
@@ -42,12 +42,12 @@ _BESIDE = (Mood.STATEMENT, Mood.REQUEST, Mood.QUESTION, Mood.COURTESY, Mood.HOLD
 _GIVEN = re.compile(
     r"\b(?:since|because|given that|considering|now that|seeing that) (?:you|we|it|the|your)\b|\byou (?:had|have|took|bought|paid|booked|were|ordered|got)\b|\b(?:payment|bill)\b.*\b(?:has|have|is|was) (?:land|arriv|com|been|clear|paid|in\b)"
 )
-"""What is only told as a reason."""
+"""Part of a sentence that is only told as a reason."""
 _WOULD_YOU = re.compile(r"^would you (?:mind|fancy|care for|consider|like) \w+ing\b")
 
 
 class Proposal(NamedTuple):
-    """What somebody said that he would do: actions (some only by a verb), and what he named."""
+    """Actions that somebody said they would do (some only by a verb), and what they named."""
 
     actions: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()  # actions whose nouns were said, without their verbs
@@ -68,7 +68,7 @@ def offering(lexicon: Lexicon, clause: SentencePart) -> SentencePart:
 
 
 def plans(found: tuple[SentencePart, ...]) -> bool:
-    """Whether the speaker says what he is going to do, whatever anybody answers."""
+    """Say whether speakers say what they are going to do, whatever anybody answers."""
     return any(
         clause.mood is Mood.OFFER and _PLAN.search(clause.text) is not None and is_settled(clause.text)
         for clause in found
@@ -115,7 +115,7 @@ def _denies(lexicon: Lexicon, clause: SentencePart) -> bool:
 
 
 def foreign(lexicon: Lexicon, clause: SentencePart) -> bool:
-    """Whether the speaker would do something that is none of a service's business, or harm."""
+    """Say whether the speaker would do something that is none of a service's business, or harm."""
     known = lexicon.vocabulary
     return (
         _WOULD_YOU.match(clause.text) is not None
@@ -125,7 +125,7 @@ def foreign(lexicon: Lexicon, clause: SentencePart) -> bool:
 
 
 def keeps(text: str) -> bool:
-    """Whether a text names something only to say that it stays as it is."""
+    """Say whether a text names something only to say that it stays as it is."""
     return _KEPT.search(text) is not None
 
 

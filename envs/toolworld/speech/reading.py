@@ -1,4 +1,4 @@
-"""What a message asks, offers, refuses and reports, as a user of a domain understands it.
+"""Reading of a message as a user of a domain understands it: what it asks, offers, refuses and reports.
 
 Most messages differ from an earlier one in their numbers alone, and mean the same but for what they name. So a message
 is read by its shape, once, and only ids, dates and amounts are looked for in each.
@@ -42,7 +42,8 @@ SIEVE.close()  # what is read here has all patterns of the others
 
 
 def _is_absurd(lexicon: Lexicon, text: str) -> bool:
-    """Whether nobody agrees to what a text says; what the domain can do is a service (an account is closed in some)."""
+    """Say whether nobody agrees to what a text says; what the domain can do is a service (an account is
+    closed in some)."""
     found = _ABSURD.search(text.lower())
     return found is not None and not any(match.named for match in lexicon.spoken(stems(found[0])).values())
 
@@ -82,7 +83,7 @@ class Heard(NamedTuple):
 
 @functools.lru_cache(maxsize=16384)
 def understand(lexicon: Lexicon, text: str) -> Heard:
-    """What a user makes of a message."""
+    """Read a message as a user does."""
     text = text[:LONGEST]
     heard = _by_shape(lexicon, lexicon.shape_of(text))
     given = named(to_be_changed(text), lexicon.patterns)
@@ -95,7 +96,7 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
 
 @functools.lru_cache(maxsize=16384)
 def _by_shape(lexicon: Lexicon, text: str) -> Heard:
-    """What is the same for all messages of a shape: all but what they name."""
+    """Read what is the same for all messages of a shape: all but what they name."""
     found = tuple(offering(lexicon, clause) for clause in clauses(text))
     if lexicon.deeds and all(clause.mood is not Mood.CONFIRM for clause in found):
         found = tuple(directing(lexicon, clause) for clause in found)

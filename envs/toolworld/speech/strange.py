@@ -1,4 +1,4 @@
-"""Whether a speaker would do something that nobody asked for and no service does.
+"""Strange offers: the speaker would do something that nobody asked for and no service does.
 
 Nonsense has no end, so it is not listed: what is known are the words of a service, and a first person who would do
 something else to something else, or who wants a thing of the listener's that no service knows, is strange.
@@ -104,7 +104,8 @@ _HARM_TEXT = (
     "hypnotize curse bewitch volcano jungle zoo circus casino prison thief crook witch wizard dragon unicorn goat elephant secretly prank"
 )
 _HARM = frozenset(stems(_HARM_TEXT).split())
-"""What hurts, destroys or mocks and is no figure of speech, as to hit submit, throw in a service or shoot a label over are."""
+"""Stems of words that hurt, destroy or mock and are no figure of speech, as to hit submit, throw in a service
+or shoot a label over are."""
 _SUFFERED = re.compile(
     r"\b(?:your|have|had|has|was|were|been|got|get|gets|is|are|the) (?:\w+ )?(?:harmed|stolen)\b"
 )
@@ -112,7 +113,8 @@ _SUFFERED = re.compile(
 
 
 def harms(text: str, known: AbstractSet[str]) -> bool:
-    """Whether a normal clause speaks of harm with a word that the domain does not use; ``known`` are its stems.
+    """Say whether a normal clause speaks of harm with a word that the domain does not use; ``known`` are its
+    stems.
 
     >>> [harms(text, {"order"}) for text in ("i would gladly smash your lamp", "the lamp was stolen", "shall i hit submit?")]
     [True, False, False]
@@ -122,12 +124,12 @@ def harms(text: str, known: AbstractSet[str]) -> bool:
 
 
 def in_service(root: str) -> bool:
-    """Whether a stem is a word of any service."""
+    """Say whether a stem is a word of any service."""
     return root in _SERVICE
 
 
 def is_unknown(root: str, known: AbstractSet[str]) -> bool:
-    """Whether a stem is no word of a service, of a domain, or of everybody."""
+    """Say whether a stem is no word of a service, of a domain, or of everybody."""
     return not (
         root in known
         or root in _SERVICE
@@ -154,7 +156,7 @@ def deeds_of(text: str) -> frozenset[str]:
 
 
 def _speaker_verbs(text: str) -> list[tuple[str, str]]:
-    """What a first person would do: each verb with what follows it."""
+    """List what a first person would do: each verb with what follows it."""
     return [
         next((found[at], found[at + 1]) for at in range(0, len(found), 2) if found[at])
         for found in _WOULD.findall(text)
@@ -162,7 +164,8 @@ def _speaker_verbs(text: str) -> list[tuple[str, str]]:
 
 
 def strange(text: str, known: AbstractSet[str]) -> bool:
-    """Whether the speaker of a normal clause would do something strange; ``known`` are the stems of a domain's words.
+    """Say whether the speaker of a normal clause would do something strange; ``known`` are the stems of a
+    domain's words.
 
     >>> [strange(text, {"order"}) for text in ("shall i save it?", "i will forge a signature", "i will scrap your order")]
     [False, True, False]
@@ -180,7 +183,7 @@ def strange(text: str, known: AbstractSet[str]) -> bool:
 
 
 def _unknown_object(rest: str, known: AbstractSet[str]) -> bool:
-    """Whether what follows a verb begins with a thing of which no service knows."""
+    """Say whether what follows a verb begins with a thing of which no service knows."""
     words = re.findall(r"[\w'-]+", rest)
     return bool(words) and words[0] not in _POINTING and _unknown(words, known)
 

@@ -1,4 +1,5 @@
-"""What a clause tells of the matter: that it cannot be done, that it is done, or that it is still going on."""
+"""Reports and refusals: a clause tells that the matter cannot be done, that it is done, or that it is still
+going on."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _OF_NO_USE = re.compile(r"^\w+ing (?:it|that|this|them|your|the)\b.* (?:will|wou
 _SUPPOSED = re.compile(
     r"(?:if|had|were|should|suppose|supposing|imagine|say)\b(?!.*\b(?:but|and (?:it|that|yours) (?:is|was|has))\b).*\b(?:would|could|might|had|were|was)\b"
 )
-"""What would be, but is not told to be."""
+"""Supposition of what would be, but is not told to be."""
 _UNTIL = GuardedPattern(
     r"\b(?:if|until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
@@ -56,7 +57,7 @@ _TURNED_DOWN = re.compile(
 
 
 class Told(NamedTuple):
-    """What a message reports."""
+    """Report of a message."""
 
     done: bool = False
     claims: bool = False  # that a change of the domain is done
@@ -64,7 +65,7 @@ class Told(NamedTuple):
 
 
 def told(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Told:
-    """What the clauses of a message report together."""
+    """Return what the clauses of a message report together."""
     reporting = [
         clause
         for clause in found
@@ -81,7 +82,7 @@ _ASKING = (Mood.CONFIRM, Mood.QUESTION, Mood.CLOSING)
 
 
 class Denied(NamedTuple):
-    """What a message refuses: how surely, and what it speaks of in doing so."""
+    """Refusal of a message: how surely, and what it speaks of in doing so."""
 
     sure: Sureness = ""
     actions: frozenset[str] = frozenset()
@@ -89,7 +90,7 @@ class Denied(NamedTuple):
 
 
 def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Denied:
-    """Whether a message refuses something, and what."""
+    """Return what a message refuses, and how surely."""
     sure = [(sureness(lexicon, clause), clause) for clause in found if clause.mood is Mood.REFUSAL]
     clear = [clause for how, clause in sure if how == "clear"]
     if not clear:
@@ -101,17 +102,17 @@ def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Denied:
 
 
 def says_done(text: str) -> bool:
-    """Whether a clause has words for what is done."""
+    """Say whether a clause has words for what is done."""
     return _DONE.search(text)
 
 
 def is_settled(text: str) -> bool:
-    """Whether a clause depends on nothing that is still to come."""
+    """Say whether a clause depends on nothing that is still to come."""
     return _UNTIL.search(text) is None
 
 
 def sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
-    """Whether a clause that denies something refuses what the user wants."""
+    """Return how surely a clause that denies something refuses what the user wants."""
     text = clause.text
     if _SEES.search(text) or _OF_NO_USE.match(text) or _SUPPOSED.match(text):
         return ""
@@ -123,14 +124,15 @@ def sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
 
 
 def _reports(clause: SentencePart) -> bool:
-    """Whether a clause says that something is done."""
+    """Say whether a clause says that something is done."""
     if not _DONE.search(clause.text) or _CHECKED.search(clause.text):
         return False
     return clause.mood is Mood.STATEMENT or _FUTURE.search(clause.text) is None
 
 
 def goes_on(found: tuple[SentencePart, ...]) -> bool:
-    """Whether the speaker is still at it: he asks to wait, says what he does next, or that something failed."""
+    """Say whether speakers are still at it: they ask to wait, say what they do next, or that something
+    failed."""
     return any(
         clause.mood is Mood.HOLD
         or _FAILED.search(clause.text) is not None

@@ -1,4 +1,4 @@
-"""What a text names: ids, dates, amounts, quantities; and when two texts contradict each other."""
+"""Values that a text names: ids, dates, amounts, quantities; and when two texts contradict each other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TOO_MUCH = 300_000
 
 
 class Named(NamedTuple):
-    """What a text names. Money in cents, without signs."""
+    """Values that a text names. Money in cents, without signs."""
 
     values: frozenset[Value] = frozenset()
     money: frozenset[int] = frozenset()
@@ -76,7 +76,8 @@ def _named(text: str, patterns: tuple[tuple[str, str], ...]) -> Named:
 def _by_shape(
     shape: str, patterns: tuple[tuple[str, str], ...]
 ) -> tuple[Named, tuple[Reader | tuple[str, str], ...]]:
-    """What all texts of a shape name, and what finds something in them that is a number in part."""
+    """Return what all texts of a shape name, and the readers that find something in them that is a number in
+    part."""
     fixed, others = _NOTHING, list[Reader | tuple[str, str]]()
     readers = [reader for sign, some in _READERS if sign.search(shape) for reader in some]
     for reader in (*readers, *patterns):
@@ -106,7 +107,7 @@ _compiled = functools.cache(re.compile)
 
 @functools.cache
 def _knows_numbers(pattern: tuple[str, str]) -> bool:
-    """Whether a pattern has a number of its own in it, beside how often something may occur."""
+    """Say whether a pattern has a number of its own in it, beside how often something may occur."""
     return _DIGIT.search(_TIMES.sub("", pattern[1])) is not None
 
 
@@ -226,6 +227,6 @@ _READERS: tuple[tuple[re.Pattern[str], tuple[Reader, ...]], ...] = (
     (re.compile(r"[A-Z]"), (_people, _routes)),
     (re.compile(""), (_spoken, _free)),
 )
-"""What looks for something, by a sign without which it finds nothing."""
+"""Readers of values, each group with a sign without which it finds nothing."""
 _SCALES = {"billion": 1e9, "million": 1e6, "thousand": 1e3, "k": 1e3}
 _TIMES = re.compile(r"\{[0-9,]*\}")

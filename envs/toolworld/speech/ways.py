@@ -56,7 +56,7 @@ class _Loose:
         self._regexp = re2.compile(written) if SIEVE.closed else SIEVE.regexp(self._place)
 
     def stands_in(self, text: str) -> bool:
-        """Whether it stands somewhere in a text."""
+        """Say whether it stands somewhere in a text."""
         if SIEVE.closed and self._place >= 0 and self._place not in _standing(text):
             return False
         # Asked in bytes: places in text are not wanted.
@@ -71,7 +71,7 @@ class GuardedPattern:
         self._loose = _Loose(loosened(pattern))
 
     def search(self, text: str) -> re.Match[str] | None:
-        """Where the pattern stands first in the text."""
+        """Find where the pattern stands first in the text."""
         # Beyond ASCII the two know different words.
         if text.isascii() and not self._loose.stands_in(text):
             return None
@@ -91,7 +91,7 @@ class Alternation:
         self._looks = bool(looking)
 
     def search(self, text: str) -> bool:
-        """Whether one of them stands somewhere in the text."""
+        """Say whether one of them stands somewhere in the text."""
         if text.isascii():
             found = self._any.stands_in(text)
             if not found or not self._looks:
@@ -99,7 +99,7 @@ class Alternation:
         return self._plain.search(text.encode()) is not None or self._looking.search(text) is not None
 
     def match(self, text: str) -> bool:
-        """Whether the text begins with one of them."""
+        """Say whether the text begins with one of them."""
         return self._plain.match(text.encode()) is not None or self._looking.match(text) is not None
 
 

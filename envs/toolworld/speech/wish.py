@@ -1,4 +1,4 @@
-"""What a user has asked for, and whether what somebody says differs from it.
+"""Wishes of a user, and whether what somebody says differs from them.
 
 A proposal is no more than the request: it names no thing that nobody spoke of, it does not leave one of two things out,
 and what it names belongs to the same deed (the order that is to be cancelled is not the one that is to be sent on).
@@ -43,7 +43,8 @@ def _wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def belonging(lexicon: Lexicon, wish: str, actions: frozenset[str]) -> frozenset[Value]:
-    """What a wish names in the clauses that are about these actions, where it names rivals of it elsewhere."""
+    """Return what a wish names in the clauses that are about these actions, where it names rivals of it
+    elsewhere."""
     found, everything = set[Value](), named(wish, lexicon.patterns).values
     if len({kind for kind, _ in everything}) == len(everything):
         return frozenset()  # no two are rivals
@@ -65,7 +66,8 @@ def bound(
 
 
 def offers_other(lexicon: Lexicon, text: str, own: AbstractSet[Value]) -> bool:
-    """Whether a clause that offers something names only other values than somebody's own, whatever is named beside it."""
+    """Say whether a clause that offers something names only other values than somebody's own, whatever is
+    named beside it."""
     if not own or "\n" in text:
         return False  # what an item of a list is about stands in another
     return any(
@@ -89,7 +91,7 @@ _TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|(?<!\bin my order )
 
 
 def other_size(wish: str, said: AbstractSet[str]) -> bool:
-    """Whether another size is spoken of than the one that somebody wishes to get.
+    """Say whether another size is spoken of than the one that somebody wishes to get.
 
     >>> other_size("change the small lamp for the tall brass one", {"short"}), other_size("change the small lamp for a red one", {"large"})
     (True, False)
@@ -110,7 +112,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def leaves_out(wish: str, said: AbstractSet[str]) -> bool:
-    """Whether one of two things that are wished for together is spoken of and the other is not.
+    """Say whether one of two things that are wished for together is spoken of and the other is not.
 
     >>> wish = "I want to return the lamp and the chair of order W1."
     >>> leaves_out(wish, {"lamp"}), leaves_out(wish, {"lamp", "chair"}), leaves_out(wish, {"W1"})
@@ -120,7 +122,8 @@ def leaves_out(wish: str, said: AbstractSet[str]) -> bool:
 
 
 def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
-    """Whether somebody names a thing, or a thing of another kind, that no service and no word of the wish knows."""
+    """Say whether somebody names a thing, or a thing of another kind, that no service and no word of the wish
+    knows."""
     things = _new_things(lexicon, lexicon.shape_of(said))
     if any(sign.isdigit() for thing in things for sign in thing):
         things = _new_things(lexicon, said)
@@ -139,12 +142,12 @@ def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
 
 
 _PROPOSERS = ("i ", "we ", "you could ", "you can ", "you would ", "you will ")
-"""How a statement begins that may be a part of an offer."""
+"""Beginnings of a statement that may be a part of an offer."""
 
 
 @functools.lru_cache(maxsize=8192)
 def _new_things(lexicon: Lexicon, said: str) -> frozenset[str]:
-    """What a message names with a word that no service knows."""
+    """Return what a message offers with a word that no service knows."""
     return frozenset[str]().union(
         *(
             things_of(clause.text, lexicon.vocabulary)
@@ -177,7 +180,8 @@ _AT_A_PRICE = re.compile(rf"[+-]?\$[\d.,]*\d|\b\d[\d.,]* (?:dollars?|cents?|usd)
 
 
 def in_own_words(lexicon: Lexicon, said: str, wish: str, actions: frozenset[str]) -> bool:
-    """Whether a message that offers some actions has no word that neither a wish nor these actions nor any offer has.
+    """Say whether a message that offers some actions has no word that neither a wish nor these actions nor
+    any offer has.
 
     What is offered often stands before the question ("There is a seat on the 23rd. Shall I?"), so all of it counts but courtesy.
     """
@@ -204,7 +208,7 @@ _GETS = frozenset(stems("refund credit return get fee waive free").split())
 
 
 def turns_money_round(wish: str, said: AbstractSet[str]) -> bool:
-    """Whether one who is to get money back would be charged.
+    """Say whether one who is to get money back would be charged.
 
     >>> turns_money_round("cancel order W1", {"charg", "you"}), turns_money_round("add a bag", {"charg", "you"})
     (True, False)
@@ -225,7 +229,7 @@ _BY_MAIL = frozenset(stems("email e-mail electronic electronically paperless onl
 
 
 def names_rival(wish: str, said: AbstractSet[str]) -> bool:
-    """Whether a rival of something wished for is named, and what is wished for is not.
+    """Say whether a rival of something wished for is named, and what is wished for is not.
 
     >>> names_rival("move it to the morning", {"even"}), names_rival("move it to the morning", {"morn", "even"})
     (True, False)
@@ -242,7 +246,7 @@ _COUNTED = re.compile(r"(?<![\w.$-])(\d{1,3}) (?:more |extra |additional |new |o
 
 @functools.lru_cache(maxsize=4096)
 def _counts(text: str) -> Mapping[str, frozenset[str]]:
-    """How many of each thing a text speaks of, by the stems of the things."""
+    """Return the numbers of each thing that a text speaks of, by the stems of the things."""
     found: dict[str, set[str]] = {}
     for number, thing in _COUNTED.findall(normal(text)):
         found.setdefault(stems(thing), set()).add(number)
@@ -250,7 +254,7 @@ def _counts(text: str) -> Mapping[str, frozenset[str]]:
 
 
 def other_count(wish: str, text: str) -> bool:
-    """Whether a text names another number of something that is wished for.
+    """Say whether a text names another number of something that is wished for.
 
     >>> other_count("fly 3 adults home", "shall i book two adults?"), other_count("fly 3 adults home", "2 adults and then 3 adults")
     (True, False)
@@ -265,7 +269,7 @@ _INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|and not|but not)
 
 
 def sets_aside(lexicon: Lexicon, wish: str, text: str) -> bool:
-    """Whether a text says that something else is done than with an id that the wish names."""
+    """Say whether a text says that something else is done than with an id that the wish names."""
     aside = " ".join(_INSTEAD.findall(text))
     if not any(sign.isdigit() for sign in aside):
         return False
@@ -282,7 +286,8 @@ _CHOICE = re.compile(
 
 
 def offers_choice(lexicon: Lexicon, text: str) -> bool:
-    """Whether a text leaves open which of several changes it offers: "shall I add a bag or change the cabin?"."""
+    """Say whether a text leaves open which of several changes it offers: "shall I add a bag or change the
+    cabin?"."""
     if " or " not in text:
         return False
     for sentence in re.split(r"(?<=[.?!])\s+", text):
@@ -301,7 +306,7 @@ def _named(lexicon: Lexicon, text: str) -> frozenset[str]:
 _LESS = re.compile(
     r"\bwithout (?:a |any )?refund\b|\bnon-?refundable\b|\b(?:\d+|many) times (?:over|the|as)\b|\beven though\b|\b(?:two|ten|five|\d+)[- ]year contract\b|\bnothing in return\b"
 )
-"""What makes an offer less than anybody asked for."""
+"""Words that make an offer less than anybody asked for."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -322,7 +327,8 @@ _STOPS = re.compile(
 
 
 def undoes(lexicon: Lexicon, wish: str, text: str, actions: frozenset[str]) -> bool:
-    """Whether a text offers to stop, or to take back, what a wish asks for: "stop sharing it", "unlock it"."""
+    """Say whether a text offers to stop, or to take back, what a wish asks for: "stop sharing it", "unlock
+    it"."""
     verbs = frozenset(
         stem for name in actions for stem in stems(lexicon.actions[name].verbs.replace("|", " ")).split()
     )
@@ -331,7 +337,8 @@ def undoes(lexicon: Lexicon, wish: str, text: str, actions: frozenset[str]) -> b
 
 
 def differs(wish: str, text: str) -> bool:
-    """Whether a text speaks of one of two things alone, of another size, or of money that goes the other way."""
+    """Say whether a text offers less than a wish, one of two things alone, a rival, another number or size,
+    or money the other way."""
     if _LESS.search(text.lower()) and not _LESS.search(wish.lower()):
         return True
     if other_count(wish, to_be_changed(text)):
@@ -349,7 +356,7 @@ def differs(wish: str, text: str) -> bool:
 
 
 def one_alone(wish: str, text: str) -> bool:
-    """Whether a text says that one of two things alone is spoken of."""
+    """Say whether a text says that one of two things alone is spoken of."""
     return (
         bool(_pairs(wish))
         and bool((said := words_of(to_be_changed(text))) & _ALONE)

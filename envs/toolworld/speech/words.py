@@ -28,7 +28,8 @@ _CONTRACTIONS = (
     ("im", r"\bim\b", "i am"), ("ive", r"\bive\b", "i have"), ("ill", _ILL, "i will"), ("youre", r"\byoure\b", "you are"), ("emme", r"\blemme\b", "let me"), ("imme", r"\bgimme\b", "give me"),
     ("right place", r"\b(?:to|in|at) the right place\b", "here"), ("it from here", r"\btake (?:it|this|things) from here\b", "do the rest"), ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
-"""What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""
+"""Text that stands where the rule has something to do (most texts have none of it), the rule, and what it
+writes."""
 _UNITS = {word: value for word, value in UNITS.items() if word != "one"}
 _ANY = "|".join(sorted((*_UNITS, "one"), key=len, reverse=True))
 _NUMBER = re.compile(
@@ -46,7 +47,7 @@ _TYPOS = {
     "reservaton": "reservation",
 }
 _NUMBER_SIGNS = tuple(sorted({word[:4] for word in (*_UNITS, *SCALES)}))
-"""How the words of numbers begin: where none of them stands, there is nothing to count."""
+"""Beginnings of the words of numbers: where none of them stands, there is nothing to count."""
 _TYPO = re.compile(rf"\b(?:{'|'.join(_TYPOS)})\b")
 _RULES = tuple((sign, re.compile(pattern), new) for sign, pattern, new in _CONTRACTIONS)
 _SPELLED = re2.compile(
@@ -176,7 +177,7 @@ class Concept(NamedTuple):
 
 
 class Match(NamedTuple):
-    """How a clause speaks of a concept. ``named``: with the noun; else by a pronoun or by nothing."""
+    """Mention of a concept in a clause. ``named``: with the noun; else by a pronoun or by nothing."""
 
     named: bool
     place: int  # of the verb, in stems
@@ -203,14 +204,14 @@ def parts(stemmed: str) -> frozenset[str]:
 
 
 def mentions(words: str, stemmed: str) -> bool:
-    """Whether one of the ``words`` (phrases with ``|`` between them) occurs."""
+    """Say whether one of the ``words`` (phrases with ``|`` between them) occurs."""
     if firsts(words).isdisjoint(parts(stemmed)):  # a look at the words is cheaper than a search
         return False
     return _pattern(words, 0).search(stemmed) is not None
 
 
 def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None:
-    """Whether a clause speaks of a concept; ``context`` are the stems of what was said before it.
+    """Find how a clause speaks of a concept; ``context`` are the stems of what was said before it.
 
     >>> cut = Concept("cancel|call off", "order")
     >>> speaks_of(cut, stems("i have called your order off"))

@@ -1,4 +1,4 @@
-"""What an agent of the operator can call. None of it reaches the customer's phone."""
+"""Calls that an agent of the operator can make. None of them reaches the customer's phone."""
 
 from __future__ import annotations
 

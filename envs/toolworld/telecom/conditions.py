@@ -1,4 +1,4 @@
-"""What the operator's customers want to know, and what they want done by what is found out, or two things at once."""
+"""Questions of the operator's customers, and what they want done by what is found out, or two things at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a customer can do with the phone when asked to."""
+"""Deeds that a customer can do with the phone when asked to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _look(db: Database, customer: str) -> Written:
 
 
 def _odd(phone: Phone) -> tuple[tuple[str, bool], ...]:
-    """What a phone shows only where it is not as usual."""
+    """List what a phone shows only where it is not as usual."""
     return (
         ("the data limit of the phone is reached", phone.limit),
         ("network operator chosen by hand", phone.operator != "automatic"),

@@ -1,4 +1,4 @@
-"""How the things of a phone are told apart where one's name stands in another's, and on from off."""
+"""Things of a phone, told apart where one's name stands in another's, and on from off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_PHONE = re.compile(r"(?<!\S)(?:phone|devic|handset|set|screen)(?!\S)")
 _LOOKS = re.compile(
     r"(?<!\S)(?:check|see|look|verifi|confirm|tel me|let me know|find out)(?: \S+){0,2}? (?:if|whether|that)(?= ).*?(?= and (?!(?:is|are|not)\b)| then |$)"
 )
-"""What is only to be looked at: "check whether mobile data is on"."""
+"""Thing that is only to be looked at: "check whether mobile data is on"."""
 _ON_OR_OFF = {
     **dict.fromkeys(("on", "enabl", "activat", "start"), "on"),
     **dict.fromkeys(("off", "disabl", "deactivat", "stop"), "off"),
@@ -29,11 +29,11 @@ _ON_OR_OFF = {
 _ARTICLES = frozenset(("the", "your", "also"))
 _AND = re.compile(r" (?:and|then)(?: then| also| pleas)* ")
 _OFF_AND_ON = re.compile(r"(?:turn|switch|power|off|shut)(?!\S)")
-"""How a restart is called that could be the switching of any thing."""
+"""Words for a restart that could be the switching of any thing."""
 
 
 class _Thing(NamedTuple):
-    """Where a thing of some deeds stands in a clause, in words."""
+    """Place of a thing of some deeds in a clause, in words."""
 
     start: int
     end: int
@@ -134,7 +134,8 @@ def _without(words: list[str], things: Sequence[_Thing]) -> str:
 
 
 def _directions(words: list[str], things: list[_Thing]) -> dict[str, set[str]]:
-    """Whether each thing is to go on or off, as far as the clause says so: what follows it counts first."""
+    """Map each deed to the ways, on or off, that the clause says its thing is to go: what follows the thing
+    counts first."""
     found: dict[str, set[str]] = {}
     ends = [0, *(thing.end for thing in things)]
     starts = [*(thing.start for thing in things[1:]), len(words)]
@@ -147,13 +148,13 @@ def _directions(words: list[str], things: list[_Thing]) -> dict[str, set[str]]:
 
 
 def _fits(deed: str, directions: dict[str, set[str]]) -> bool:
-    """Whether nothing says that a thing is to go the other way than a deed lets it go."""
+    """Say whether nothing says that a thing is to go the other way than a deed lets it go."""
     said, way = directions.get(deed, set[str]()), deed.rpartition("_")[2]
     return way not in ("on", "off") or not said or way in said
 
 
 def _switching(piece: str) -> str:
-    """Whether a piece switches something "on" or "off"; "" where it says neither."""
+    """Return the way in which a piece switches something, "on" or "off"; "" where it says neither."""
     return next((_ON_OR_OFF[word] for word in piece.split() if word in _ON_OR_OFF), "")
 
 

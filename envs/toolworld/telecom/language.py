@@ -1,4 +1,4 @@
-"""How people speak of a mobile line and a phone: what can be asked, changed, looked at."""
+"""Language of a mobile line and a phone: what can be asked, changed, looked at."""
 
 from __future__ import annotations
 

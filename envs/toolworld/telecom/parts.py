@@ -1,4 +1,4 @@
-"""What the operator's stories are put together from: the customer, a line and how it is called, a phone in somebody's hands."""
+"""Parts of the operator's stories: the customer, a line and how it is called, a phone in somebody's hands."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class TelecomNote(NamedTuple):
 
 
 def works(db: Database, customer: str) -> bool:
-    """Whether the customer's phone has mobile data."""
+    """Say whether the customer's phone has mobile data."""
     user: TelecomCustomer = db.get("customers", customer)
     line: PhoneLine = db.get("lines", user.line_id)
     phone: Phone = db.get("phones", customer)
@@ -85,26 +85,26 @@ def works(db: Database, customer: str) -> bool:
 
 
 def rings(db: Database, customer: str) -> bool:
-    """Whether the customer can be called."""
+    """Say whether the customer can be called."""
     line, phone = _line_and_phone(db, customer)
     away = phone.airplane or phone.forwarding or phone.silent or phone.blocked
     return line.status == "active" and not line.barred and not away
 
 
 def sends(db: Database, customer: str) -> bool:
-    """Whether the customer can send picture messages."""
+    """Say whether the customer can send picture messages."""
     _, phone = _line_and_phone(db, customer)
     return works(db, customer) and phone.messages and not phone.wifi_calling and phone.mms == "right"
 
 
 def fast(db: Database, customer: str) -> bool:
-    """Whether mobile data is as fast as it should be."""
+    """Say whether mobile data is as fast as it should be."""
     _, phone = _line_and_phone(db, customer)
     return works(db, customer) and phone.network == "automatic" and not (phone.vpn or phone.power_saver)
 
 
 def shares(db: Database, customer: str) -> bool:
-    """Whether other devices can use the phone's data."""
+    """Say whether other devices can use the phone's data."""
     line, phone = _line_and_phone(db, customer)
     return works(db, customer) and line.tethering and phone.hotspot
 

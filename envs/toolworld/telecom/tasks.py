@@ -1,4 +1,5 @@
-"""What the operator's customers want: requests and refusals of all changes, repairs, and what is put together from them."""
+"""Stories of the operator's customers: requests and refusals of all changes, repairs, and what is put
+together from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What can be wrong with a phone and its line: data, calls, picture messages, speed, sharing; one to four faults at once."""
+"""Troubles with a phone and its line: data, calls, picture messages, speed, sharing; one to four faults at
+once."""
 
 from __future__ import annotations
 
@@ -116,7 +117,7 @@ TROUBLES: Mapping[str, Trouble] = {
         shares, ("hotspot_on",),
     ),
 }  # fmt: skip
-"""What a user looks at themselves until it works → the complaint."""
+"""Check that users make themselves until it works → the complaint."""
 _REMEDIES = {"suspended": RESUME, "used_up": DATA, "abroad": ROAMING, "barred": UNBAR, "tethering": TETHER}
 
 

@@ -1,4 +1,4 @@
-"""What an agent can look up about accounts, and put on record."""
+"""Lookups of accounts that an agent can make, and notes that it can put on record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent can change in accounts. Tools keep the data whole; the policy is the agent's to keep."""
+"""Changes that an agent can make in accounts. Tools keep the data whole; the policy is the agent's to keep."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def free_seat(db: Database, team_id: str, email: str) -> Written:
 
 
 def in_charge(db: Database, account_id: str) -> str | None:
-    """Who decides about an account: its owner, or the organizer of a child's family."""
+    """Return who decides about an account: its owner, or the organizer of a child's family."""
     account: AppAccount | None = db.find("accounts", account_id)
     if account is None:
         return None
@@ -295,7 +295,7 @@ def _address(text: str) -> str:
 
 
 def _of(table: str, argument: str) -> Callable[..., str | None]:
-    """Who decides about a row of a table that a call names."""
+    """Return a function that finds who decides about a row of a table that a call names."""
 
     def owner(db: Database, **given: Any) -> str | None:
         row = db.find(table, given[argument])

@@ -1,4 +1,5 @@
-"""What can be changed about devices, data, the account itself, a family and a team. How it is asked for, offered and reported."""
+"""Changes of devices, data, the account itself, a family and a team, with the words that ask for, offer and
+report each."""
 
 from __future__ import annotations
 

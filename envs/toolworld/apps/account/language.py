@@ -1,4 +1,4 @@
-"""How people speak of accounts: what can be asked of their owners, and what can be changed for them."""
+"""Language of accounts: what can be asked of their owners, and what can be changed for them."""
 
 from __future__ import annotations
 

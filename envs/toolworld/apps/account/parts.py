@@ -1,4 +1,4 @@
-"""What stories about accounts are put together from: the owner, verification, a thing of theirs, a refusal."""
+"""Parts of stories about accounts: the owner, verification, a thing of theirs, a refusal."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def children(draft: StoryDraft, own: bool) -> list[AppAccount]:
 
 
 def leads(draft: StoryDraft) -> bool:
-    """Whether the one who speaks organizes the family to which they belong."""
+    """Say whether the one who speaks organizes the family to which they belong."""
     family = family_of(draft)
     return family is not None and family.organizer == draft.customer
 

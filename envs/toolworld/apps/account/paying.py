@@ -1,4 +1,5 @@
-"""What can be changed about money: subscriptions, purchases, gift codes, cards, storage. How it is asked for, offered and reported."""
+"""Changes of money: subscriptions, purchases, gift codes, cards, storage, with the words that ask for, offer
+and report each."""
 
 from __future__ import annotations
 
@@ -150,7 +151,7 @@ def _as_credit(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
 
 
 def _childs(draft: StoryDraft, own: bool) -> list[Purchase]:
-    """What children of a family bought that whoever speaks leads."""
+    """List the paid purchases of the children in the family that the speaker leads."""
     keys = {one.account_id for one in children(draft, own)} if leads(draft) else set[str]()
     return [p for p in draft.db.rows("purchases") if p.account_id in keys and p.status == "paid"]
 

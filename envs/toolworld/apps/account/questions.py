@@ -1,4 +1,4 @@
-"""What can be looked up about an account: a number that is asked for, or on which something hangs."""
+"""Values that can be looked up about an account: a number that is asked for, or on which something hangs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _monthly(draft: StoryDraft, account: AppAccount) -> Lookup | None:
 
 
 def _allowances(draft: StoryDraft, account: AppAccount) -> Lookup | None:
-    """What all children together may spend."""
+    """Return the lookup of what all children together may spend; None where that is nothing."""
     total = sum(one.allowance for one in children(draft, True)) if leads(draft) else 0
     what = (
         "the sum that my children may spend a month in all", "the sum of the allowances of my children", "the total of my children's allowances a month",

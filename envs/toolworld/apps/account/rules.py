@@ -36,7 +36,7 @@ OWNERS = {made.name: made.owner for made in CHANGES}
 
 
 def refunds_whole(found: AppSubscription) -> bool:
-    """Whether who cancels gets the price back."""
+    """Say whether cancelling a subscription gives the price back."""
     return found.period == "yearly" and days_since(found.paid_on) <= REFUND_DAYS
 
 
@@ -52,12 +52,12 @@ def running(db: Database, account_id: str, app: str = "") -> list[AppSubscriptio
 
 
 def covered(db: Database, account: AppAccount, app: str) -> bool:
-    """Whether somebody has a running subscription to an app, or the family shares one."""
+    """Say whether the account has a running subscription to an app, or somebody in the family shares one."""
     return any(row.account_id == account.account_id or row.shared for key in household(db, account) for row in running(db, key, app))  # fmt: skip
 
 
 def twins(db: Database, found: Purchase) -> list[Purchase]:
-    """What was charged alike on the same day, beside a purchase."""
+    """List the other purchases that were charged alike on the same day."""
     same = (found.account_id, found.title, found.price, found.date)
     rows: list[Purchase] = db.rows("purchases")
     return [p for p in rows if (p.account_id, p.title, p.price, p.date) == same and p != found]

@@ -1,4 +1,4 @@
-"""What is wanted of an account by what is found out, and of several things at once."""
+"""Wishes for an account that depend on what is found out, and for several things at once."""
 
 from __future__ import annotations
 

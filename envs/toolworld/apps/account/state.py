@@ -135,7 +135,7 @@ class AccountRecord(NamedTuple):
 
 
 def price_of(app: StoreApp, tier: str, period: str) -> int:
-    """What a period of a tier costs: ten months are paid for a year."""
+    """Return the price of a period of a tier: ten months are paid for a year."""
     monthly: int = getattr(app, tier)
     return 10 * monthly if period == "yearly" else monthly
 
@@ -149,7 +149,7 @@ def days_ago(days: int) -> str:
 
 
 def seats_price(seats: int, more: int) -> int:
-    """What ``more`` seats cost a month in a team that has ``seats``."""
+    """Return the price per month of ``more`` seats in a team that has ``seats``."""
     full = max(0, min(more, FULL_PRICE_SEATS - seats))
     return full * SEAT_PRICE + (more - full) * LATER_SEAT_PRICE
 
