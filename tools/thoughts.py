@@ -28,7 +28,7 @@ _CLOSED_BY = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
     "<|channel>thought\n": "<channel|>",
     "◁think▷": "◁/think▷",
 }
-"""The end of a thought, by its beginning, in small letters."""
+"""Tag that closes a thought, by the tag that opens it, in small letters."""
 _UNMISTAKABLE = frozenset(
     ("</think>", "</thinking>", "</seed:think>", "[/think]", "<|end_thinking|>", "◁/think▷")
 )

@@ -73,7 +73,7 @@ class ChatRequest(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The policy's reply.
+    """Reply of the policy to a request.
 
     Attributes:
         message: the reply; the ids of its calls are the session's own.

@@ -41,7 +41,7 @@ def cached_model(name: str) -> Path | None:
 
 
 def _ask(name: str, seconds: float) -> TurnwiseError | None:
-    """Return the error of an id; None where the Hub knows it."""
+    """Ask the Hub for an id, and return the problem with it; None where the Hub knows it."""
     found: list[TurnwiseError | None] = []
     asking = threading.Thread(target=lambda: found.append(_looked_up(name, seconds)), daemon=True)
     asking.start()

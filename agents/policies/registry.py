@@ -135,7 +135,7 @@ def policies() -> list[Component]:
 
 
 def spec_form(entry: Component) -> str:
-    """Return the form of its spec; an engine that runs elsewhere is named with its address.
+    """Return the form in which a component's spec is written; an engine that runs elsewhere is named with its address.
 
     >>> from turnwise.registry import get_component
     >>> spec_form(get_component("engine", "torch")), spec_form(get_component("policy", "human"))

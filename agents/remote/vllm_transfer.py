@@ -72,7 +72,7 @@ def _mixed(place: Tensor) -> Tensor:
 
 
 def tensor_row(name: str, tensor: Tensor) -> tuple[str, str, list[int], str]:
-    """Return one tensor's part of the checksum."""
+    """Return the facts of one tensor that enter the checksum."""
     return name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape), device_digest(tensor)
 
 

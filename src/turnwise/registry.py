@@ -43,7 +43,7 @@ Target = TypeVar("Target")
 
 @dataclass(frozen=True)
 class Component:
-    """A thing that is registered under a kind and a name."""
+    """A component that is registered under a kind and a name."""
 
     kind: str
     name: str

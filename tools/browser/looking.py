@@ -27,7 +27,7 @@ class Thing(NamedTuple):
 
 
 class View(NamedTuple):
-    """A page as there is to see. ``address`` is the path within the origin."""
+    """The visible contents of a page. ``address`` is the path within the origin."""
 
     address: str
     title: str

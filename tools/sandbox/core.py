@@ -78,7 +78,7 @@ class Root:
 
 @dataclass(frozen=True)
 class SandboxImage:
-    """The beginning of a sandbox; immutable, and what a snapshot is.
+    """Root and files from which a sandbox starts; immutable, and what a snapshot is.
 
     ``env`` is all that commands see of an environment beside ``PATH``, ``HOME``, ``USER`` and ``LANG``.
     """

@@ -82,7 +82,7 @@ class Answer(NamedTuple):
 
 
 class AnswerForm(NamedTuple):
-    """Knowledge with which an answer is read.
+    """Facts about a request by which its answer is read.
 
     Attributes:
         origin: the server and the model, to which is given back what it wrote beside the message.

@@ -50,7 +50,7 @@ def play(site: Hostile, session: Session, attack: BrowserAttack) -> AttackOutcom
 
 
 def turn(site: Hostile, session: Session, attack: BrowserAttack) -> tuple[str, str]:
-    """Return the message that the agent receives, and the page that it sees."""
+    """Return the error that the agent receives and the text that it sees; one of them is empty."""
     try:
         session.goto(site.filled(attack.address) if attack.address else f"/attack/{attack.name}")
         if attack.click:

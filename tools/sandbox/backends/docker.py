@@ -222,7 +222,7 @@ def _sandboxes(client: Any) -> list[Any]:
 
 
 def _description(client: Any, limits: SandboxLimits, uid: int, folders: dict[str, str]) -> dict[str, Any]:
-    """Describe the container so that it is a sandbox."""
+    """Return the settings that make the container a sandbox."""
     memory = limits.memory + limits.disk + 2 * limits.scratch + _OVERHEAD
     how = f"uid={uid},gid={uid},mode=0755,exec,nosuid,nodev"
     small = f"size={limits.scratch},nr_inodes={max(limits.inodes // 4, 64)},{how}"
