@@ -1,4 +1,4 @@
-"""Limits on what a log may say of an environment, and what only the one who reads it may.
+"""Limits on what a log may say of an environment, and what only its reader may say.
 
 A log is data of strangers. Its tasks and options are used to make environments again, so they may not loosen isolation,
 name files or addresses, or hold references to variables, unless whoever reads the log says that they trust it, or

@@ -73,7 +73,7 @@ class Fairness(NamedTuple):
 
     @property
     def shortcomings(self) -> list[str]:
-        """List the ways in which the suite is unfair, beyond chance (95 %); empty if it is fair."""
+        """Ways in which the suite is unfair, beyond chance (95 %); empty if it is fair."""
         found: list[str] = []
         trivial = {"silence": self.silence, **{repr(w): got for w, got in self.words.items()}}
         for name, got in {**trivial, "the keyword agent": self.keyword}.items():

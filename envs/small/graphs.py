@@ -50,7 +50,7 @@ class DeduceGraph:
 
     @functools.cached_property
     def values(self) -> Mapping[str, int | str]:
-        """Return the value of each thing whose value can be known."""
+        """Value of each thing whose value can be known."""
         known: dict[str, int | str] = {}
         for name in self.order:
             value = self._value(name, known)

@@ -174,7 +174,7 @@ def _pair(backend: Backend, name: str, older: Sdist, newer: Sdist, out: Path, bu
 
 
 def _tests_of(out: Path) -> set[tuple[object, ...]]:
-    """Return the keys of the tasks there are already; a last line that was cut short is made again."""
+    """Return the keys of the tasks in a file, and remove a last line that was cut short."""
     text = out.read_text("utf-8") if out.exists() else ""
     whole = text.split("\n")[:-1]
     out.write_text("".join(f"{line}\n" for line in whole), "utf-8")

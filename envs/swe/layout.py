@@ -59,7 +59,7 @@ def _sources(name: str, files: Mapping[str, bytes]) -> Iterable[str]:
 def _listed(files: Mapping[str, bytes]) -> Iterable[str]:
     """Yield what a source distribution says that it installs.
 
-    Else it is the one folder at the top (or in src) that is a package.
+    After that comes the one folder at the top (or in src) that is a package.
     """
     for path in sorted(files):
         if path.endswith(".egg-info/top_level.txt"):

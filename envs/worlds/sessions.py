@@ -18,7 +18,7 @@ from turnwise.tasks.core import Json, Split, Task
 
 Position = TypeVar("Position", bound=Hashable)
 FAULTS = 3
-"""Most meaningless messages in a match between two agents; who writes the last of them forfeits it."""
+"""Meaningless messages that end a match between two agents; who writes the last of them forfeits it."""
 
 
 class SpokenMessage(NamedTuple):

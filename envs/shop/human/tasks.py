@@ -35,7 +35,7 @@ def draw_task(rng: Random, split: Split, knobs: Mapping[str, Json], turn_limit: 
 
 
 def session_of(task: Task) -> HumanSession:
-    """Return the session of this task's person.
+    """Return the watched session of a task.
 
     Raises:
         EnvError: the task is no shopper's.

@@ -17,7 +17,7 @@ from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
 
 TRIES = 3
-"""Most times that a model is asked that does not stay in the role."""
+"""Most answers asked of a model that does not stay in its role."""
 _MOST_TOKENS = 512
 _VLLM = "http://127.0.0.1:8000/v1"
 _OPENAI = "https://api.openai.com/v1"
