@@ -110,7 +110,7 @@ class Contender:
 
     @property
     def measures(self) -> list[Measure]:
-        """List the measures by which all of its members were measured."""
+        """Measures by which all of its members were measured."""
         every = list(dict.fromkeys(e.measure for member in self.members for e in member.evaluations))
         return [measure for measure in every if all(member.on(measure) for member in self.members)]
 

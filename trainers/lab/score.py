@@ -149,7 +149,7 @@ def _gradients(
 
 
 def batch_signals(true_batch: TrueAdvantageBatch) -> dict[str, torch.Tensor]:
-    """The signals of all trajectories of an batch's process, as far as the batch has them."""
+    """The signals of all trajectories of a batch's process, as far as the batch has them."""
     from turnwise.trainers.lab.processes import signals
 
     assert true_batch.exact is not None

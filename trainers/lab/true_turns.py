@@ -1,4 +1,4 @@
-"""Pick the turns of an batch that are worth looking at (see :mod:`turnwise.trainers.report.turns`)."""
+"""Pick the turns of a batch that are worth looking at (see :mod:`turnwise.trainers.report.turns`)."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class TrainingSession:
 
     @property
     def _context(self) -> int:
-        """Return the number of tokens that the model can read."""
+        """Number of tokens that the model can read."""
         config = base_of(self.learner.model).config.get_text_config()
         return self.options.roles.context or int(config.max_position_embeddings)
 

@@ -119,7 +119,7 @@ class Activity(NamedTuple):
 
 
 def activity(place: ViewedPlace) -> Activity:
-    """Say whether anybody writes there: its lock is held, or a record is some seconds old."""
+    """Return the activity of a place: somebody writes there if its lock is held, or if a record is some seconds old."""
     folder = place.path if place.path.is_dir() else place.path.parent
     names = (METRICS, EVENTS, EVALUATIONS, LOG_NAME, "evaluation.json", RECIPE)
     changed = max((_mtime(folder / name) for name in names), default=0.0)

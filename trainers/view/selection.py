@@ -256,7 +256,7 @@ def beside(index: LogIndex, selection: Selection, row: EpisodeRow) -> tuple[int 
 
 
 def choices(index: LogIndex) -> Choices:
-    """List what the fields of a selection can be, most frequent first."""
+    """Return what the fields of a selection can be, most frequent first."""
     with index.reading() as db:
         rows = db.execute("SELECT kind, name, n FROM names ORDER BY n DESC, name").fetchall()
 
