@@ -252,7 +252,7 @@ SEVERAL: dict[str, Primitive] = {
     "best_subscription": lambda draft: best(draft, subscriptions(draft), (CANCEL, PAUSE, TIER, PERIOD)),
     "best_purchase": lambda draft: best(draft, purchases(draft), (REFUND,)),
     "best_device": lambda draft: best(draft, devices(draft), (REMOVE, LOCK)),
-    "best_and_rest": lambda draft: best_and_rest(draft, subscriptions(draft), CANCEL, (PAUSE, PERIOD)),
+    "best_and_rest": lambda draft: best_and_rest(draft, subscriptions(draft), CANCEL, (PAUSE,)),
     "every_subscription": lambda draft: every(draft, subscriptions(draft), (CANCEL, PAUSE, PERIOD), "each of {}"),
     "every_purchase": lambda draft: every(draft, purchases(draft), (REFUND,), "each of {}"),
 }  # fmt: skip
