@@ -69,6 +69,42 @@ model = OpenAIChatModel("policy", provider=OpenAIProvider(openai_client=AsyncOpe
 Agent(model, tools=[look, hand_over]).run_sync(prompt)
 """
 
+SEEN = """
+pictures = []
+def act(name, **arguments):
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    body = json.dumps({"name": name, "arguments": arguments}).encode()
+    with urllib.request.urlopen(urllib.request.Request(os.environ["SESSION_URL"] + "/act", body, headers)) as answer:
+        told = json.load(answer)
+    pictures.extend(told.get("images", []))
+    return told["text"]
+"""
+"""Before an agent's script: what an action shows is kept in ``pictures``."""
+
+OPENAI_SEES = (
+    SEEN
+    + OPENAI
+    + """
+    if pictures:
+        talk.append({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}} for url in pictures]})
+        pictures.clear()
+"""
+)
+
+ANTHROPIC_SEES = (
+    SEEN
+    + ANTHROPIC
+    + """
+    for url in pictures:
+        kind, data = url.removeprefix("data:").split(";base64,")
+        results.append({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}})
+    pictures.clear()
+"""
+)
+
+SEEING_AGENTS = {"openai": ("openai", OPENAI_SEES), "anthropic": ("anthropic", ANTHROPIC_SEES)}
+"""Those of :data:`AGENTS` that hand pictures on."""
+
 AGENTS = {
     "openai": ("openai", OPENAI),
     "anthropic": ("anthropic", ANTHROPIC),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
-from agents_sdk import AGENTS, HEAD
+from agents_sdk import AGENTS, HEAD, SEEING_AGENTS
 from fakes import Fakes, Stand
 from habits import providers
 
@@ -25,9 +26,9 @@ HARD = {
 """Those with the habits that an SDK is likeliest to break; `make test-full` plays the others too."""
 
 
-def script(kind: str, folder: Path) -> str:
+def script(kind: str, folder: Path, agents: Mapping[str, tuple[str, str]] = AGENTS) -> str:
     """The policy that runs the agent, written into the folder."""
-    module, text = AGENTS[kind]
+    module, text = agents[kind]
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
     file = folder / "agent.py"
@@ -55,11 +56,32 @@ def test_agents_of_each_sdk_score_100_percent_with_a_model_of_each_provider(
     assert not failed
 
 
-def fault(program: str, stand: Stand) -> str:
+SEES = {
+    "openai": ("openai", "gemini", "openrouter"),
+    "anthropic": ("anthropic", "azure", "moonshot", "bedrock"),
+}
+"""Providers whose model sees, each behind one of the SDKs; the first of each stands in `make test`."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(SEES))
+@pytest.mark.parametrize("share", ["first", pytest.param("others", marks=pytest.mark.full)])
+def test_pictures_pass_through_the_gateway_to_models_that_see(
+    kind: str, share: str, fakes: Fakes, tmp_path: Path
+):
+    program = script(kind, tmp_path, SEEING_AGENTS)
+    names = SEES[kind][:1] if share == "first" else SEES[kind][1:]
+    failed = {
+        name: found for name in names if (found := fault(program, fakes.stand(name), "contact/desk-pictures"))
+    }
+    assert not failed
+
+
+def fault(program: str, stand: Stand, suite: str = "contact/desk") -> str:
     """Why an episode of this agent against this provider did not count as solved; "" where it did."""
     policy = turnwise.make_policy(program, model=stand.policy(), **stand.provider.options)
     try:
-        done = turnwise.evaluate("contact/desk", policy, episodes=1, retries=0, max_failed=1.0)
+        done = turnwise.evaluate(suite, policy, episodes=1, retries=0, max_failed=1.0)
     except turnwise.TurnwiseError as error:
         return f"{error} refused: {dict(stand.refused)}"
     finally:
