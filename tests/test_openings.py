@@ -1,4 +1,4 @@
-"""Docstrings begin with a verb or a noun; the share of those that begin with a question word may only fall, package by package."""
+"""Docstrings begin with a verb or a noun, and not with a question word."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MOST = {"tasks": 11.2, "tools": 13.5, "envs": 22.0, "agents": 17.2, "trainers": 15.7, "src/turnwise": 14.2}
-"""Per cent of a package's public docstrings; the aim is 5. Write the lower number when it has fallen."""
-TOO_LOOSE = 0.01  # of the docstrings, or five
+PACKAGES = ("tasks", "tools", "envs", "agents", "trainers", "src/turnwise")
+MOST = 0.5
+"""Per cent of a package's public docstrings: some tools of environments are told to agents in such words."""
 
 QUESTION_WORDS = frozenset(["What", "Who", "Whether", "How", "Which", "Whose", "Where"])
 _OF_A_FILE = re.compile(r'\A(?:#[^\n]*\n)*r?"""\s*(\S*)')
@@ -27,19 +27,17 @@ def openings(source: str) -> list[str]:
     return [found.strip(".,:;") for found in (*_OF_A_FILE.findall(source), *_OF_A_DEFINITION.findall(source))]
 
 
-@pytest.mark.parametrize("package", MOST)
-def test_docstrings_that_begin_with_a_question_word_grow_fewer(package: str) -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_few_docstrings_begin_with_a_question_word(package: str) -> None:
     found = {path: openings(path.read_text("utf-8")) for path in sorted((ROOT / package).rglob("*.py"))}
     words = [word for some in found.values() for word in some]
     assert len(words) > 5
-    asking = sum(word in QUESTION_WORDS for word in words)
-    share, allowed = 100 * asking / len(words), MOST[package] * len(words) / 100
-    worst = sorted(found, key=lambda path: -sum(word in QUESTION_WORDS for word in found[path]))[:5]
-    named = ", ".join(str(path.relative_to(ROOT)) for path in worst)
-    assert asking <= allowed, (
-        f'{share:.2f} %: begin with a verb or a noun ("Return the …"); most are in {named}'
+    asking = [
+        str(path.relative_to(ROOT)) for path, some in found.items() for word in some if word in QUESTION_WORDS
+    ]
+    assert len(asking) <= MOST * len(words) / 100, (
+        f'begin with a verb or a noun ("Return the …"): {asking[:20]}'
     )
-    assert allowed - asking < max(5, TOO_LOOSE * len(words)), f"write {share:.2f}, so that it stays so low"
 
 
 def test_openings_are_found() -> None:
