@@ -53,7 +53,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image", "Guard"),
     "Tasks and tools": ("Task", "Suite", "Split", "Tool", "ToolSpec", "ToolCall", "Verbatim", "Json"),
-    "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "WorkerPool"),
+    "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "Spending", "WorkerPool"),
     "Recipes and their parts": (
         "Recipe", "RecipeLike", "Group", "TurnBatch", "TurnTree", "TokenView", "TokenBatch", "TokenLoss", "TokenCredit", "RowMask",
         "TeacherTop", "WholeBatch", "WholeLoss", "ScheduleMoment", "PartState",
