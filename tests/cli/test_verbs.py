@@ -26,7 +26,7 @@ VERBS = [
     "swe",
 ]
 KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
-         "schedule", "sink", "engine", "policy", "dialect", "sandbox"]  # fmt: skip
+         "schedule", "sink", "engine", "model", "policy", "dialect", "sandbox"]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -643,7 +643,7 @@ def test_a_call_is_understood_however_it_is_written(said):
 @pytest.mark.parametrize(
     "said",
     ["assign_ticket(t-200", "I call assign_ticket(ticket_id='t-200') now.", '{"name": "assign_ticket", "arguments": ',
-     "```json\n{assign}\n```", "<tool_call>assign</tool_call>",
+     "```json\n{assign}\n```", "<tool_call>assign(</tool_call>",
      "no_such_function[x]", "no_such_function(x=1)", "\x00\x07 hm", "<|im_end|> Done."],
 )  # fmt: skip
 def test_what_looks_like_a_call_is_never_taken_for_words(said):

@@ -1,18 +1,21 @@
 """The OpenAI policy against a real HTTP server: messages, tools, retries, time-outs, refusals."""
 
+import asyncio
 import base64
 import gzip
 import json
 import socket
 import time
 import tracemalloc
+from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 from chat_server import Endless, body, holding, refused, said, serve
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.policies.registry import make_policy
-from turnwise.agents.policies.served.answers import read_message
+from turnwise.agents.policies.served.answers import ReplyTooLong, cap, read_message
 from turnwise.agents.policies.served.policy import OpenAIPolicy
 from turnwise.agents.policies.served.written import conversation
 from turnwise.agents.rollout import Request, run_episodes
@@ -363,3 +366,18 @@ def test_a_tools_picture_follows_its_result_as_the_users():
         "user",
         "assistant",
     ]
+
+
+def test_nothing_is_read_of_a_reply_that_says_itself_that_it_is_too_long() -> None:
+    async def never() -> AsyncIterator[bytes]:
+        raise AssertionError("it was read")
+        yield b""
+
+    class Body(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return never()
+
+    for length in ("99999999", "9" * 5000):
+        with pytest.raises(ReplyTooLong, match="longer than 8388608 bytes"):
+            asyncio.run(cap(httpx2.Response(200, headers={"content-length": length}, stream=Body())))
+    asyncio.run(cap(httpx2.Response(500, headers={"content-length": "99999999"}, stream=Body())))  # it is cut

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -138,10 +139,14 @@ async def cap(response: httpx2.Response) -> None:
 
     Raises:
         CompressedAnswerError: it is compressed.
+        ReplyTooLong: it says itself that it is longer, so that nothing of it need be read.
     """
     if response.headers.get("content-encoding", "identity") != "identity":
         raise CompressedAnswerError("it compresses its answers, though it is asked not to")
     refused = response.status_code >= 400
+    told = response.headers.get("content-length", "")
+    if not refused and re.fullmatch(r"[0-9]+", told) and (len(told) > 18 or int(told) > _BESIDE_WORDS):
+        raise ReplyTooLong(f"The reply is longer than {_BESIDE_WORDS} bytes.")
     response.stream = CappedStream(response.stream, _LEAST_BYTES if refused else _BESIDE_WORDS, cut=refused)
 
 
