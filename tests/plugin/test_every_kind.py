@@ -39,7 +39,7 @@ def test_what_is_required(kind):
 """
 MODULES = {
     "trainer": tuple(KINDS)[: tuple(KINDS).index("sink") + 1],
-    "agents": ("engine", "policy"),
+    "agents": ("engine", "model", "policy"),
     "tools": ("dialect", "sandbox"),
 }
 RECIPE = """
@@ -69,7 +69,7 @@ sinks: [tensorboard, own_sink]
 evaluate: {every: 2, dev: 4, test: 4}
 checkpoint: {every: 1, keep: 4}
 """
-EXPLAINED = [kind for kind in KINDS if kind not in ("policy", "sandbox", "sink", "dialect")]
+EXPLAINED = [kind for kind in KINDS if kind not in ("model", "policy", "sandbox", "sink", "dialect")]
 """What decides what a run optimises; the others are listed, checked, used and evaluated."""
 
 
@@ -117,10 +117,10 @@ def each(home: Path, *commands: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def test_it_has_under_300_lines_with_its_tests(home: Path) -> None:
+def test_it_has_under_15_lines_for_each_kind_with_its_tests(home: Path) -> None:
     files = [*(home / "site" / "every_kind").glob("*.py"), home / "test_parts.py"]
     assert sorted(kind for kinds in MODULES.values() for kind in kinds) == sorted(KINDS)
-    assert sum(len(file.read_text().splitlines()) for file in files) < 300
+    assert sum(len(file.read_text().splitlines()) for file in files) < 15 * len(KINDS)
     assert max(len(line) for file in files for line in file.read_text().splitlines()) <= 120
 
 
