@@ -19,6 +19,7 @@ from turnwise.trainers.view.forking import (
     ForkEpisode,
     ForkMoment,
     ForkQuestion,
+    ForkTurn,
     SteeredPolicy,
     play_forks,
     read_action,
@@ -26,9 +27,10 @@ from turnwise.trainers.view.forking import (
     write_action,
 )
 from turnwise.trainers.view.index import LogIndex
-from turnwise.trainers.view.jobs import AT_ONCE, WAITING
-from turnwise.trainers.view.places import find_places
-from turnwise.trainers.view.what_if import verdict
+from turnwise.trainers.view.jobs import AT_ONCE, WAITING, ForkJob, ForkOrigin
+from turnwise.trainers.view.pages import render
+from turnwise.trainers.view.places import ViewedPlace, find_places
+from turnwise.trainers.view.what_if import job_shown, verdict
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +218,27 @@ def form_of(site, **fields):
 )
 def test_the_verdict_on_two_ways_heeds_their_error(difference, error, says):
     assert says in verdict(difference, error)
+
+
+def test_continuations_that_went_alike_are_told_once_with_their_number(tmp_path):
+    """The same actions with another return, or after which something else was seen, are a kind of their own."""
+
+    def played(saw, earned):
+        turn = ForkTurn(saw=saw, action="look", reward=earned, rewards={}, bad=False)
+        return ForkEpisode(
+            arm="changed", to_go=earned, score=earned, end="failed", counts=True, error="", turns=(turn,), final=""
+        )  # fmt: skip
+
+    kinds = [played("a wall", 0.0), played("a door", 0.0), played("a wall", 1.0)]
+    question = ForkQuestion(log="log", start=0, line=0, turn=1, policy="scripted:random", continuations=10)
+    answers = [kinds[0]] * 4 + [kinds[1]] + [kinds[0]] * 4 + [kinds[2]]
+    job = ForkJob("job", question, ForkOrigin("0", 1, 0.0), answers, "done")
+    shown = job_shown(job, ViewedPlace("0", "log", tmp_path, "played"), "")
+    page = render("job.html.j2", shown, title="What if")
+    summaries = re.findall(r"<summary>(?:(\d+) × )?<b>(\d+)</b> from here on", page)
+    assert summaries == [("8", "0"), ("", "0"), ("", "1")]
+    assert "10 of 10 continuations" in page
+    assert page.count('class="dot') == 10  # each keeps its place among the returns
 
 
 @pytest.mark.slow

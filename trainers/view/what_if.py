@@ -139,15 +139,27 @@ def _temperature(text: str) -> float:
     return value
 
 
+class AlikeShown(NamedTuple):
+    """Continuations that went the same way, turn by turn: the first of them, and how many they are."""
+
+    episode: ForkEpisode
+    times: int
+
+
 class ArmShown(NamedTuple):
-    """One of the two ways to go on: its returns, and some of its continuations."""
+    """One of the two ways to go on: its returns, and its first few different continuations."""
 
     name: str
     about: str
     returns: ArmReturns
     played: int
     lost: int
-    some: tuple[ForkEpisode, ...]
+    some: tuple[AlikeShown, ...]
+
+    @property
+    def told(self) -> int:
+        """Number of continuations that are shown, each of those alike counted."""
+        return sum(alike.times for alike in self.some)
 
 
 class JobShown(NamedTuple):
@@ -198,7 +210,14 @@ def job_shown(job: ForkJob, place: ViewedPlace, csrf: str) -> JobShown:
 def _arm(job: ForkJob, arm: Arm, about: str) -> ArmShown:
     episodes = job.episodes(arm)
     lost = sum(not episode.counts for episode in episodes)
-    return ArmShown(arm, about, job.returns(arm), len(episodes), lost, tuple(episodes[:_SHOWN]))
+    return ArmShown(arm, about, job.returns(arm), len(episodes), lost, _alike(episodes)[:_SHOWN])
+
+
+def _alike(episodes: Sequence[ForkEpisode]) -> tuple[AlikeShown, ...]:
+    kinds = dict[str, list[ForkEpisode]]()
+    for episode in episodes:
+        kinds.setdefault(episode.model_dump_json(), []).append(episode)
+    return tuple(AlikeShown(alike[0], len(alike)) for alike in kinds.values())
 
 
 def _difference(job: ForkJob) -> tuple[float | None, float | None]:
