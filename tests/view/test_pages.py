@@ -1,5 +1,6 @@
 """What the pages say, who may see them, and that nothing in a log acts on the reader."""
 
+import asyncio
 import base64
 import hashlib
 import html
@@ -14,6 +15,8 @@ import pytest
 from filelock import FileLock
 
 from turnwise.agents.log.episodes import load_episodes
+from turnwise.trainers.view.pages import grouped
+from turnwise.trainers.view.server import ViewServer
 from turnwise.trainers.view.told import tokenizer_of
 
 ODD = f"odd {made.HOSTILE[:8]} name"
@@ -131,10 +134,42 @@ def test_runs_fold_what_never_changed(site):
 
 
 def test_a_run_that_is_written_is_live(site, folder):
-    assert "data-live" not in site.get(site.place("first"))
+    ended = site.until(site.place("first"), "40 episodes")
+    assert "data-live" not in ended
+    assert "so far" not in ended
     with FileLock(folder / "first" / ".lock"):
-        assert "data-live" in site.get(site.place("first"))
+        written = site.get(site.place("first"))
+        assert "data-live" in written
+        assert "40 episodes so far" in written
         assert 'class="live"' in site.get("/")
+
+
+def test_while_a_log_is_indexed_pages_say_how_far_and_count_no_episodes(
+    served, folder, tmp_path, monkeypatch
+):
+    """Of what has ended, too: "0 episodes so far" reads as if none had been played."""
+
+    async def never(server, index, waiting):
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(ViewServer, "_bring_up", never)
+    monkeypatch.setattr("turnwise.trainers.view.server._LONGER", 0.1)
+    with served([folder], tmp_path / "cache") as site:
+        run, first, second = (site.place(name) for name in ("nested/trained", "first", "second"))
+        sizes = {
+            path: (folder / path / "episodes.jsonl.zst").stat().st_size
+            for path in ("nested/trained", "first", "second")
+        }
+        both = f"/side?source={first[3:]}&source={second[3:]}"
+        expected = {
+            run: sizes["nested/trained"], f"{run}/episodes": sizes["nested/trained"], first: sizes["first"],
+            both: sizes["first"] + sizes["second"],
+        }  # fmt: skip
+        for path, size in expected.items():
+            said = " ".join(text_of(site.get(path)).split())
+            assert re.search(rf"Indexing the logs?: 0 of {grouped(size)} bytes", said), path
+            assert "so far" not in said, path
+            assert path.endswith("/episodes") or not re.search(r"\b0 episodes", said), path
 
 
 def test_an_export_holds_the_selection_and_loads_nothing(site):

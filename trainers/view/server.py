@@ -31,7 +31,7 @@ from turnwise.trainers.view.guard import HEADERS, ViewGuard
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import ForkJob, ForkJobs
 from turnwise.trainers.view.overview import overview
-from turnwise.trainers.view.pages import render, script, style
+from turnwise.trainers.view.pages import grouped, render, script, style
 from turnwise.trainers.view.places import ViewedPlace, find_places
 from turnwise.trainers.view.run import run_shown
 from turnwise.trainers.view.selection import read_selection
@@ -238,7 +238,10 @@ class ViewServer:
         indexes = await self.index(left, _LONGER), await self.index(right, _LONGER)
         progress = [await asyncio.to_thread(index.progress) for index in indexes]
         if not all(one.whole for one in progress):  # tasks of the one would be missing from the other
-            said = f"The logs are being indexed: {sum(one.episodes for one in progress)} episodes so far."
+            done, size = (
+                sum(sizes) for sizes in zip(*((one.done, one.size) for one in progress), strict=True)
+            )
+            said = f"Indexing the logs: {grouped(done)} of {grouped(size)} bytes."
             return _page("waiting.html.j2", said, title="Side by side", live=REFRESH)
         view = await asyncio.to_thread(
             side_by_side,
