@@ -14,8 +14,12 @@ import places as made
 import pytest
 from filelock import FileLock
 
-from turnwise.agents.log.episodes import load_episodes
+from turnwise.agents.log.episodes import LOG_NAME, load_episodes
+from turnwise.trainers.report.page import write_report
+from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.pages import grouped
+from turnwise.trainers.view.places import ViewedPlace
+from turnwise.trainers.view.run import run_shown
 from turnwise.trainers.view.server import ViewServer
 from turnwise.trainers.view.told import tokenizer_of
 
@@ -131,6 +135,36 @@ def test_runs_fold_what_never_changed(site):
     assert "1 that never changed" in page
     assert re.search(r"becoming less likely\s*<b>0</b>", page)
     assert page.count("<figure>") == 1  # entropy
+
+
+@pytest.mark.parametrize(
+    ("recipe", "shown"),
+    [
+        ("guide: []\nsource: []\njudge: none\ncredit: grpo\n", "credit"),
+        ("guide: [hint]\nsource: []\njudge: {name: critic}\ncredit: grpo\n", "credit guide judge"),
+        ("guide: []\nsource: []\njudge: none\nphases: [{name: a, updates: 2}, {name: b, updates: 1, set: {guide: [hint]}}]\n", "credit guide"),
+        ("guide: []\nphases: [{name: a, updates: 3, set: {algorithm: dapo}}]\n", "credit guide judge source"),
+        ("", "credit guide judge source"),
+        ("phases: 3\njudge: [", "credit guide judge source"),
+    ],
+)  # fmt: skip
+def test_what_parts_took_is_shown_of_those_that_the_recipe_uses(tmp_path, recipe, shown):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "recipe.yaml").write_text(recipe)
+    parts = ("credit", "guide", "judge", "source")
+    rows = [
+        {"update": n, "phase": "rl", "grad_norm": 1.0 + n, "guide_tokens": 0.0}
+        | {f"{part}_seconds": 1e-6 * n for part in parts}
+        for n in (1, 2, 3)
+    ]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    viewed = run_shown(ViewedPlace("0", "run", run, "run"), LogIndex(run / LOG_NAME, tmp_path / "cache"))
+    expected = {"Gradient norm", *(f"{part.capitalize()} seconds" for part in shown.split())}
+    assert {figure.title for figure in viewed.figures} == expected
+    assert [one.title for one in viewed.constants] == ["Guide tokens"] * ("guide" in shown)
+    reported = text_of(write_report(run).read_text("utf-8"))
+    assert [part for part in parts if f"{part} seconds" in reported] == shown.split()
 
 
 def test_a_run_that_is_written_is_live(site, folder):

@@ -31,7 +31,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import group_view
 from turnwise.trainers.report.evaluated import is_evaluation, read_evaluated, render_evaluation
 from turnwise.trainers.report.html import report_page
-from turnwise.trainers.report.panels import PANELS, Panel, is_constant
+from turnwise.trainers.report.panels import PANELS, Panel, costs_left_out, is_constant
 from turnwise.trainers.report.plots import Boundary, Marker, Series, learning_curve, small_curve
 from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
@@ -39,7 +39,7 @@ from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
 _MOST_PANELS = 30
 
 
-_IN_THE_CURVE = {"dev_success", "success", "success_unguided"}
+_IN_THE_CURVE = frozenset({"dev_success", "success", "success_unguided"})
 
 
 class ReportFigure(NamedTuple):
@@ -97,7 +97,7 @@ def render(run: ReportedRun) -> str:
     """The page's text."""
     rl = [row for row in run.metrics if row.phase == "rl"]
     warm = [row for row in run.metrics if row.phase != "rl"]
-    figures, constants = _figures(rl)
+    figures, constants = _figures(rl, costs_left_out(run.recipe))
     return report_page(
         "report.html.j2",
         run=run,
@@ -225,9 +225,11 @@ def _unguided(row: Metrics) -> float:
     return row.values.get("success_unguided", row.values["success"])
 
 
-def _figures(rows: Sequence[Metrics]) -> tuple[list[ReportFigure], list[ConstantFigure]]:
+def _figures(
+    rows: Sequence[Metrics], left_out: frozenset[str] = frozenset()
+) -> tuple[list[ReportFigure], list[ConstantFigure]]:
     """A small curve for each metric that changed, known ones first, and those that were measured and never did."""
-    measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE}
+    measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE | left_out}
     others = sorted((name for name in measured if name not in PANELS), key=_is_cost)
     names = [name for name in PANELS if name in measured] + others
     figures: list[ReportFigure] = []

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
 from turnwise.trainers.report.events import EngineNow, live_run
-from turnwise.trainers.report.panels import PANELS, Panel, is_constant
+from turnwise.trainers.report.panels import PANELS, Panel, costs_left_out, is_constant
 from turnwise.trainers.report.records import EvaluationRow, Metrics, read_evaluations, read_metrics
 from turnwise.trainers.view.drawing import Curve, chart, short
 from turnwise.trainers.view.index import IndexProgress, LogIndex
@@ -75,7 +75,7 @@ def run_shown(place: ViewedPlace, index: LogIndex) -> RunShown:
     except TurnwiseError as error:
         problem = str(error)
     rl = [row for row in rows if row.phase == "rl"]
-    figures, constants = figures_of(rl)
+    figures, constants = figures_of(rl, costs_left_out(recipe))
     warm, _ = figures_of([row for row in rows if row.phase != "rl"])
     objective = place.path / "objective.txt"
     return RunShown(
@@ -118,9 +118,11 @@ def learning_curve(rows: Sequence[Metrics]) -> Markup:
     )
 
 
-def figures_of(rows: Sequence[Metrics]) -> tuple[list[FigureShown], list[ConstantShown]]:
-    """A small curve for each metric that changed, known ones first; those that did not with their value."""
-    measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE}
+def figures_of(
+    rows: Sequence[Metrics], left_out: frozenset[str] = frozenset()
+) -> tuple[list[FigureShown], list[ConstantShown]]:
+    """A small curve for each metric that changed, known ones first; those that did not with their value; none of ``left_out``."""
+    measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE | left_out}
     names = [name for name in PANELS if name in measured] + [name for name in measured if name not in PANELS]
     figures: list[FigureShown] = []
     constants: list[ConstantShown] = []
