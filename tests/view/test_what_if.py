@@ -235,7 +235,7 @@ def test_continuations_that_went_alike_are_told_once_with_their_number(tmp_path)
     job = ForkJob("job", question, ForkOrigin("0", 1, 0.0), answers, "done")
     shown = job_shown(job, ViewedPlace("0", "log", tmp_path, "played"), "")
     page = render("job.html.j2", shown, title="What if")
-    summaries = re.findall(r"<summary>(?:(\d+) × )?<b>(\d+)</b> from here on", page)
+    summaries = re.findall(r"<summary>(?:(\d+) times )?<b>(\d+)</b> from here on", page)
     assert summaries == [("8", "0"), ("", "0"), ("", "1")]
     assert "10 of 10 continuations" in page
     assert page.count('class="dot') == 10  # each keeps its place among the returns
