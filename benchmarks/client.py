@@ -1,7 +1,7 @@
 """`turnwise bench client` of two trees of sources in turn, each time in a fresh process: before and after a change, in one run.
 
     git worktree add /tmp/before COMMIT
-    python benchmarks/client.py /tmp/before [ROUNDS] > benchmarks/client.json        # 3 rounds unless told
+    python benchmarks/client.py /tmp/before [ROUNDS] > FILE        # 3 rounds unless told
 
 Values are processor microseconds and counts: medians over the rounds, spreads the largest less the smallest. Ratios (after by
 before) are formed within a round, so that a machine that is busier in one round than in the next changes them little.
