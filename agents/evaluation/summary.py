@@ -161,10 +161,28 @@ def comparison_table(rows: Sequence[tuple[str, str, Evaluation]]) -> Table:
 
 def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
     """Evaluations of several policies on several suites; on each suite the others are compared with the first policy."""
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("suite", "policy", "success", "95 %", "score", "turns", "episodes", "cost"):
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    costs = any(one.said.usage.cost is not None for one in evaluations)
+    headings = (
+        "suite",
+        "policy",
+        "success",
+        "95 %",
+        "score",
+        "turns",
+        "episodes",
+        *(["cost"] if costs else []),
+    )
+    for heading in headings:
         name = heading in ("suite", "policy")
-        table.add_column(heading, justify="left" if name else "right", overflow="fold", no_wrap=not name)
+        table.add_column(
+            heading,
+            justify="left" if name else "right",
+            overflow="fold",
+            no_wrap=not name,
+            min_width=12 if name else None,
+        )
+    called = _without_addresses(evaluations)
     by_suite: dict[str, list[Evaluation]] = {}
     for one in evaluations:
         by_suite.setdefault(one.suite, []).append(one)
@@ -172,19 +190,25 @@ def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
     for suite, found in by_suite.items():
         for one in found:
             cost = one.said.usage.cost
-            told = "–" if cost is None else f"{cost:.4g}"
-            table.add_row(Text(suite), Text(one.policy), *_figures(one), told)
-            said += [Text.assemble(f"{suite}, {one.policy}: ", line) for line in _failures(one)]
+            told = ["–" if cost is None else f"{cost:.4g}"] if costs else []
+            table.add_row(Text(suite), Text(called[one.policy]), *_figures(one), *told)
+            said += [Text.assemble(f"{suite}, {called[one.policy]}: ", line) for line in _failures(one)]
         for one in found[1:]:
             if not found[0].results.keys() & one.results.keys():
                 continue
-            against = Text(f"{suite}, {one.policy} against {found[0].policy}: ")
+            against = Text(f"{suite}, {called[one.policy]} against {called[found[0].policy]}: ")
             said.append(against.append(verdict(paired_difference(found[0].results, one.results))))
     if said:
         table.caption = Text("\n").join(said)
         table.caption_justify = "left"
         table.caption_style = "none"
     return table
+
+
+def _without_addresses(evaluations: Sequence[Evaluation]) -> dict[str, str]:
+    """Return what each policy is called in a table: its name without the address behind it, where these differ."""
+    short = {one.policy: one.policy.partition("@")[0] for one in evaluations}
+    return short if len({*short.values()}) == len(short) else {name: name for name in short}
 
 
 def _figures(evaluation: Evaluation) -> list[Text | str]:
