@@ -175,8 +175,9 @@ class Player(GuidePlayer):
     @property
     def renderer(self) -> Any:
         return SimpleNamespace(
-            start=lambda messages, tools: (9,),
-            extend=lambda messages, new, last, tools: SimpleNamespace(ids=(9,), fresh=False),
+            conversation=lambda kept: None,
+            start=lambda messages, tools, kept: (9,),
+            extend=lambda messages, new, last, tools, kept: SimpleNamespace(ids=(9,), fresh=False),
             reply_ids=lambda message: [int(message.content)],
         )
 
