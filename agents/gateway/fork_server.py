@@ -278,7 +278,7 @@ def run_script(argv: "list[str]", env: "dict[str, str]", code: "types.CodeType |
         status = 1
     with contextlib.suppress(Exception):
         # It tells the workers of thread pools to end, and waits for all threads: whoever only waits, waits for ever.
-        threading._shutdown()
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
     with contextlib.suppress(Exception):
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -139,6 +139,8 @@ def test_an_option_that_nobody_declared_is_judged_by_its_form(monkeypatch, value
 
 def test_what_is_guarded_is_an_option_of_the_environment_that_declares_it():
     for entry in env_entries():
+        if entry.package != "turnwise":  # another test's, whose file may be gone
+            continue
         cls = entry.load()
         names = {*cls.guarded_options}
         taken = {
