@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 import pydantic
-import yaml
 
+from turnwise.plain_yaml import read_yaml
 from turnwise.registry import Component, components
 from turnwise.trainers.core import SEAMS
 
@@ -60,7 +60,7 @@ def papers() -> Papers:
     ('PPR / ReNorm', 'works', 'credit/ppr')
     """
     data = files("turnwise.trainers.lab").joinpath("papers.yaml").read_text("utf-8")
-    return Papers.model_validate(yaml.safe_load(data))
+    return Papers.model_validate(read_yaml(data))
 
 
 def every_component() -> list[Component]:
