@@ -143,9 +143,8 @@ class Encoder:
         if known is None:
             borders: list[tuple[int, int]] = []
             return EncodedText(text, self._by_pieces(text, 0, [], borders), borders)
-        shared = (
-            shared_length(known.text, text) - 2 * self._any.longest
-        )  # the control token there, and a longer one
+        # without the control token there, and a longer one that could begin in it
+        shared = shared_length(known.text, text) - 2 * self._any.longest
         place = bisect.bisect_right(known.borders, (shared, 1 << 62)) - 1
         if place < 0:
             return self.encode_on(text, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -49,14 +50,7 @@ def shared_length(one: str, other: str) -> int:
     >>> shared_length("abcd", "abX"), shared_length("", "a"), shared_length("ab", "ab")
     (2, 0, 2)
     """
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return _largest(min(len(one), len(other)), lambda low, high: one[low:high] == other[low:high])
 
 
 def shared_ending(one: str, other: str) -> int:
@@ -65,11 +59,21 @@ def shared_ending(one: str, other: str) -> int:
     >>> shared_ending("abcd", "Xcd"), shared_ending("", "a"), shared_ending("ab", "ab")
     (2, 0, 2)
     """
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.endswith(other[len(other) - middle :]):
+
+    def alike(low: int, high: int) -> bool:
+        return one[len(one) - high : len(one) - low] == other[len(other) - high : len(other) - low]
+
+    return _largest(min(len(one), len(other)), alike)
+
+
+def _largest(most: int, alike: Callable[[int, int], bool]) -> int:
+    """Return the largest number up to ``most`` of which all is alike; ``alike`` looks at the part from low to high alone, so
+    that each part is compared once."""
+    low = 0
+    while low < most:
+        middle = (low + most + 1) // 2
+        if alike(low, middle):
             low = middle
         else:
-            high = middle - 1
+            most = middle - 1
     return low

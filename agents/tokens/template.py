@@ -98,8 +98,8 @@ class ChatTemplate:
         self._tokenizer = tokenizer
         self._encoder = encoder
         check_options(options, template_source(tokenizer), self._name)
-        # What the template asks for the time is told the same time always, or its text would change under what stands.
         self._told: dict[int, tuple[Sequence[Tool], ToldTools]] = {}
+        # What the template asks for the time is told the same time always, or its text would change under what stands.
         self._given = {**options, "strftime_now": clock.strftime}
         with watchdog.guard(RENDER_S):  # it is a stranger's program, and here it runs for the first time
             self.can = Abilities(
@@ -169,7 +169,7 @@ class ChatTemplate:
             told = ToldTools(None, told_of_tools(lines, self.dialect))
         if isinstance(tools, tuple):  # what can change is looked at each time
             while len(self._told) >= MOST_TOLD:
-                self._told.pop(next(iter(self._told)))
+                self._told.pop(next(iter(self._told)), None)
             self._told[id(tools)] = (tools, told)
         return told
 
