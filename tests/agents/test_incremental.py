@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
 import pytest
+from tokenizers import AddedToken
 
 from turnwise.agents.bench.client import KINDS, ClientWorkload, TalkKind, kind_renderer, look, talk
 from turnwise.agents.bench.families import FAMILIES, family_tokenizer
@@ -43,6 +45,27 @@ def test_pieces_have_the_tokens_of_the_whole_text(name: str) -> None:
         known = made.encode_on(text, known)
         assert known.ids == made.encode(text) == whole(name).encode(text)
         assert made.encode_after(text) == whole(name).encode_after(text)
+
+
+def with_tokens(*tokens: AddedToken) -> Any:
+    """An encoder of the ChatML tokeniser whose template writes further control tokens."""
+    made = copy.deepcopy(family_tokenizer("chatml"))
+    made.add_tokens([*tokens], special_tokens=True)
+    return Encoder(made, made.chat_template + "".join(token.content for token in tokens))
+
+
+def test_a_control_token_that_begins_before_what_was_known_and_ends_behind_it_is_found() -> None:
+    made = with_tokens(AddedToken("ab", normalized=False), AddedToken("xxabc", normalized=False))
+    assert made._apart
+    known = made.encode_on("1xxabd", None)
+    assert known.borders
+    assert made.encode_on("1xxabc", known).ids == made.encode("1xxabc")
+
+
+def test_where_a_control_token_takes_white_space_along_texts_are_encoded_whole() -> None:
+    made = with_tokens(AddedToken("<|taker|>", rstrip=True, normalized=False))
+    text = "a<|taker|>  b"
+    assert made.encode(text) == made.encode_on(text, None).ids == made.encode("a<|taker|>b")
 
 
 # --- every turn of ragged conversations --------------------------------------------------------------
@@ -117,6 +140,24 @@ def test_every_turn_has_the_tokens_of_doing_everything_anew(name: str, tools: bo
                 rewritten += found.fresh
             said = len(messages)
     assert bool(rewritten) == (not made.append_only)
+
+
+def test_a_template_that_rewrites_what_had_settled_is_found_out_and_rendered_whole(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its beginning changes in turn 20, which is missed; in turn 32 the prompt is given anew, and the log says so."""
+    odd = copy.deepcopy(family_tokenizer("thinking"))
+    odd.chat_template = "{% if messages|length > 40 %}Long.{% endif %}" + odd.chat_template
+    made = Renderer(odd, tools_format="none")
+    kept, messages, told = made.conversation(None), [Message("user", "Hello.")], {}
+    for turn in range(1, 41):
+        messages += [Message("assistant", f"Reply {turn}."), Message("user", f"Question {turn}.")]
+        found = made.extend(messages, 1, made.stop_ids[0], (), kept)
+        if found != anew(made, messages, 1, made.stop_ids[0], ()):
+            told[turn] = found
+            assert turn == 20 or found == Extension(made.start(messages), fresh=True)
+    assert [*told] == [20, 32]
+    assert "rewrote what had settled after 32 turns. Prompts since turn 16 can lack that" in caplog.text
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.family}-{kind.form}")

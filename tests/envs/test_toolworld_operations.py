@@ -11,6 +11,7 @@ import pytest
 
 from turnwise.envs.toolworld.airline import actions as airline_actions
 from turnwise.envs.toolworld.airline import operations as airline
+from turnwise.envs.toolworld.alternatives import Lookup, compared
 from turnwise.envs.toolworld.apps import rules as apps
 from turnwise.envs.toolworld.apps.account import actions as account_actions
 from turnwise.envs.toolworld.apps.account import rules as account_rules
@@ -192,3 +193,15 @@ def test_a_wish_after_another_is_one_for_what_the_first_one_leaves():
             assert f"${3 * (len(order.lines) - 1)}.00" in offer
             seen += 1
     assert seen
+
+
+@pytest.mark.parametrize("value", [2, 4, 30, 299])
+def test_a_condition_on_a_count_has_a_limit_near_it_and_is_true_as_often_as_not(value):
+    """A count of 4 that is compared with 100 would be below it whatever is asked."""
+    limits, held = set(), set()
+    for draft in begin("apps", f"limit {value}"):
+        clause = compared(draft, Lookup(("the number of seats",), "count", value, "{} seats."), above=True)
+        limits |= {int(number) for number in re.findall(r"\d+", clause.say)}
+        held.add(clause.holds)
+    assert all(abs(limit - value) <= 9 for limit in limits), limits
+    assert held == {True, False}
