@@ -51,7 +51,7 @@ def with_tokens(*tokens: AddedToken) -> Any:
     """An encoder of the ChatML tokeniser whose template writes further control tokens."""
     made = copy.deepcopy(family_tokenizer("chatml"))
     made.add_tokens([*tokens], special_tokens=True)
-    return Encoder(made, made.chat_template + "".join(token.content for token in tokens))
+    return Encoder(made, f"{made.chat_template}" + "".join(token.content for token in tokens))
 
 
 def test_a_control_token_that_begins_before_what_was_known_and_ends_behind_it_is_found() -> None:
@@ -147,7 +147,7 @@ def test_a_template_that_rewrites_what_had_settled_is_found_out_and_rendered_who
 ) -> None:
     """Its beginning changes in turn 20, which is missed; in turn 32 the prompt is given anew, and the log says so."""
     odd = copy.deepcopy(family_tokenizer("thinking"))
-    odd.chat_template = "{% if messages|length > 40 %}Long.{% endif %}" + odd.chat_template
+    odd.chat_template = f"{{% if messages|length > 40 %}}Long.{{% endif %}}{odd.chat_template}"
     made = Renderer(odd, tools_format="none")
     kept, messages, told = made.conversation(None), [Message("user", "Hello.")], {}
     for turn in range(1, 41):
