@@ -1019,9 +1019,9 @@ def six_lines(seen):
     yield "bye"
 
 
-def solved_by(script, suite, tasks=20):
+def solved_by(script, suite, tasks=20, start=300):
     env, solved = DialogueEnv(), 0
-    for task in suite_tasks(get_suite(suite), Split.TEST, tasks, start=300):
+    for task in suite_tasks(get_suite(suite), Split.TEST, tasks, start=start):
         seen, _ = env.reset(seed=0, options={"task": task})
         lines = script(seen)
         step = env.step(next(lines))
@@ -1033,7 +1033,8 @@ def solved_by(script, suite, tasks=20):
 
 @pytest.mark.parametrize("suite", ["dialogue/bargain", "dialogue/bargain-liar"])
 def test_naming_ones_own_best_deals_in_turn_gets_no_deal(suite):
-    assert solved_by(descending_offers, suite) <= 3
+    """On other tasks than those on which ``vain`` was chosen; three of twenty are what is allowed."""
+    assert solved_by(descending_offers, suite, tasks=60, start=2000) <= 9
 
 
 def test_suites_that_a_fixed_script_solves_say_so_and_stand_in_no_headline():
