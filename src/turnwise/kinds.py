@@ -35,13 +35,11 @@ KINDS: Mapping[str, ComponentKind] = {
         "Plays groups again with help.",
         "turnwise.trainers.guide",
         "turnwise.trainers.check.guide",
-        is_function=True,
     ),
     "judge": ComponentKind(
         "Writes what someone else says of the turns into them.",
         "turnwise.trainers.judge",
         "turnwise.trainers.check.groups",
-        is_function=True,
     ),
     "source": ComponentKind(
         "Gives episodes beside those that are played.",

@@ -191,7 +191,7 @@ def component(
         bias: credit, reduce: ``unbiased``, ``biased: why`` or ``changes the objective: to what``.
         needs: signal, reward, credit, filter, shape, loss: the signals that a run must measure for it.
         asks: reward, credit, filter, shape: its options whose values are names of signals, needed too.
-        gives: strategy, judge, teacher, signal: the signals that it measures.
+        gives: strategy, guide, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.
@@ -201,7 +201,7 @@ def component(
         only_measures: strategy: it has no effect where nobody needs what it gives.
         only_read: guide: the turns that it chooses are read and carry no loss.
         scripted: source: a script chose its tokens, so that nobody knows how likely they were.
-        shared_turns: strategy: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
+        shared_turns: strategy, guide: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
         branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
         whole_groups: strategy, credit: a group that lost an episode to a failure means nothing.
         instruction: source: how the text must begin that the policy reads when it plays, ``sampling.instruction``.

@@ -32,9 +32,7 @@ def own() -> Iterator[Callable[..., Any]]:
         registry._components.pop(key, None)
 
 
-@pytest.mark.parametrize(
-    "kind", ["strategy", "guide", "judge", "reward", "credit", "filter", "shape", "correction", "reduce"]
-)
+@pytest.mark.parametrize("kind", ["strategy", "reward", "credit", "filter", "shape", "correction", "reduce"])
 def test_a_class_where_a_function_belongs_is_refused_when_the_recipe_is_read(own: Any, kind: str) -> None:
     """It was built anew at each call, with what an update holds in place of its options, and ended the first update."""
 
@@ -45,7 +43,7 @@ def test_a_class_where_a_function_belongs_is_refused_when_the_recipe_is_read(own
         def __init__(self, *, rate: float = 1.0) -> None: ...
 
     named: Any = {"rollout": {"strategy": "remembers"}} if kind == "strategy" else {kind: "remembers"}
-    if kind in ("guide", "shape"):
+    if kind == "shape":
         named = {kind: ["remembers"]}
     with pytest.raises(RecipeError, match=rf"(?s){kind} 'remembers' .*is a class.*docs/extending/{kind}\.md"):
         check_recipe({**SHOP, **named})

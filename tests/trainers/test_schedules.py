@@ -103,7 +103,7 @@ def test_an_unknown_schedule_names_the_nearest() -> None:
         ({"teacher": {"name": "told", "top": 4}}, "teacher 'told' can have no effect"),
         ({"loss": ["clip", "distill"]}, "and there is no teacher"),
         ({"loss": ["clip", "distill"], "teacher": "told"}, r"teacher\.top is 0, and a loss asks"),
-        ({"guide": ["prefix", "prefix"]}, "guide 'prefix' is named twice"),
+        ({"source": ["demonstrations", "demonstrations"]}, "source 'demonstrations' is named twice"),
         ({"guide": ["prefix"], "rollout": {"strategy": "tree"}, "credit": "tree"}, "plays whole episodes"),
         ({"guide": [{"name": "prefix", "loss": ["disco"]}]}, "'disco' is of whole minibatches"),
         ({"source": [{"name": "demonstrations", "correction": "tos"}]}, "Did you mean 'tis'"),

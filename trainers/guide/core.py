@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from turnwise.agents.core import Episode, Policy, Trajectory, Turn
 from turnwise.agents.multi_agent import policy_map
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.rollout import BranchPoint, Request
 from turnwise.agents.tokens.renderer import Renderer
-from turnwise.errors import RecipeError
+from turnwise.errors import RecipeError, RunError
 from turnwise.tasks.core import Task, derive_rng
 from turnwise.trainers.core import Group
 from turnwise.trainers.strategy.runner import RolloutRunner, TurnPoint
@@ -33,6 +33,7 @@ class GuidePlayer:
         seed: the run's.
         update: its number; chance comes from both.
         first: the number of the first group within the update.
+        tasks: the ids of those of the update, which are of the train split; it plays no others. None: any.
     """
 
     def __init__(
@@ -43,9 +44,10 @@ class GuidePlayer:
         seed: int,
         update: int,
         first: int = 0,
+        tasks: frozenset[str] | None = None,
     ) -> None:
-        self.policy = policy
-        self._first = first
+        self.policy, self.update = policy, update
+        self._first, self._tasks = first, tasks
         self._runner, self._opponents = runner, opponents
         self._names = seed, update
         self._asked = 0
@@ -97,8 +99,18 @@ class GuidePlayer:
     async def play(
         self, requests: Mapping[int, Sequence[Request]], policy: Policy
     ) -> dict[int, list[Episode]]:
-        """Play these episodes by ``policy``."""
+        """Play these episodes by ``policy``.
+
+        Raises:
+            RunError: a task is not one of the update's.
+        """
         every = [request for asked in requests.values() for request in asked]
+        strange = [one.task.id for one in every if self._tasks is not None and one.task.id not in self._tasks]
+        if strange:
+            raise RunError(
+                f"A guide would play the task {strange[0]}, which is none of update {self.update + 1}.",
+                "Play the tasks of the groups that it is given; what it is evaluated on is not for guides.",
+            )
         played = iter(await self._runner.playing(policy_map(policy, self._opponents))(every))
         return {number: [next(played).episode for _ in asked] for number, asked in requests.items()}
 
@@ -126,7 +138,54 @@ class GuidePlayer:
 
 
 Guide: TypeAlias = Callable[[GuidePlayer, Sequence[Group]], Awaitable[list[Group]]]
-"""Groups → as many groups of the same tasks, some of whose episodes were played again with help."""
+"""Groups → as many groups of the same tasks, some of whose episodes were played again with help. A guide that remembers is a
+class, made once for a run with its options, and is Stateful."""
+
+
+@runtime_checkable
+class PlaysInstead(Protocol):
+    """A guide that may play every episode itself, so that plain play before it would be wasted.
+
+    Where ``instead`` is true and the guide is a recipe's first, it is given episodes that ended before their first turn, and
+    gives none of them back.
+    """
+
+    @property
+    def instead(self) -> bool: ...
+
+
+def plays_instead(guides: Sequence[Guide]) -> bool:
+    """Say whether the first of the guides plays in place of the policy alone."""
+    return bool(guides) and isinstance(guides[0], PlaysInstead) and guides[0].instead
+
+
+def check_played(groups: Sequence[Group], unplayed: Sequence[Group], *, shared_turns: bool) -> None:
+    """Refuse what guides leave behind that nobody can learn from.
+
+    Raises:
+        RunError: an episode of ``unplayed`` is still there, or two episodes hold one and the same turn that both would teach,
+            as what goes on from one episode's moment does, and no guide declares ``shared_turns``.
+    """
+    left = {id(episode) for group in unplayed for episode in group}
+    for group in groups:
+        if any(id(episode) in left for episode in group):
+            raise RunError(
+                f"A guide plays in place of the policy, and left an episode of task {group[0].task.id} unplayed.",
+                "Let it play whatever it cannot help by `player(groups, player.policy)`.",
+            )
+        replies = [
+            id(turn.reply)
+            for episode in group
+            for one in episode.trajectories.values()
+            for turn in one.turns
+            if turn.weight
+        ]
+        if len({*replies}) < len(replies) and not shared_turns:
+            raise RunError(
+                f"Two episodes of task {group[0].task.id} share a turn after a guide, which would be learned twice.",
+                "Let one of them read it (`Turn.weight` 0), or register the guide with shared_turns=True and use a credit rule that allows "
+                "for it.",
+            )
 
 
 def is_solved(group: Group) -> bool:

@@ -45,12 +45,21 @@ def played_with(
     guide: Callable[..., Any], suite: str, *, groups: int, size: int, seed: int = 0, **options: Any
 ) -> tuple[list[Group], list[Group]]:
     """The groups as an untrained model plays them, and as the guide leaves them."""
+    return played_around(guide, suite, groups=groups, size=size, seed=seed, **options)[:2]
+
+
+def played_around(
+    guide: Callable[..., Any], suite: str, *, groups: int, size: int, seed: int = 0, **options: Any
+) -> tuple[list[Group], list[Group], list[Group]]:
+    """The groups as an untrained model plays them, as the guide leaves them, and as the model plays them once more."""
     policy = untrained_policy()
     runner = RolloutRunner(policy, as_is)
     player = GuidePlayer(runner, policy, {}, seed, 0)
 
-    async def run() -> tuple[list[Group], list[Group]]:
-        plain = await chain(runner, plan_groups(suite, groups, size))
-        return plain, await guide(player, plain, **options)
+    async def run() -> tuple[list[Group], list[Group], list[Group]]:
+        plan = plan_groups(suite, groups, size)
+        plain = await chain(runner, plan)
+        guided = await guide(player, plain, **options)
+        return plain, guided, await chain(runner, plan)
 
     return asyncio.run(run())

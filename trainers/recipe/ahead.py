@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from turnwise.trainers.core import Stateful
+from turnwise.trainers.recipe.part import made
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.sampler.core import Sampler
@@ -34,6 +36,14 @@ def misfits_of_playing_ahead(recipe: Recipe, sampler: Sampler) -> Iterator[Recip
             "scale.staleness plays ahead.",
             f"{remedy} choose a sampler that does not, such as uniform.",
         )
+    players = [*((part, "guide") for part in recipe.guide), (recipe.judge, "judge")]
+    for part, seam in players:
+        if isinstance(made(part, seam), Stateful):
+            yield RecipeProblem(
+                f"{seam} {part.name!r} remembers what was played, and with scale.staleness later updates are played before an "
+                "earlier one is saved.",
+                f"{remedy} leave it out.",
+            )
     strategy = rollout.strategy.component("strategy")
     if strategy.shared_turns or strategy.gives:
         yield RecipeProblem(

@@ -53,6 +53,11 @@ def _changed_in_list(parts: list[Any], keys: list[str], value: Any, path: list[s
         if where == "loss" and key in [entry.name for entry in components("loss")]:
             remedy = f"Give all of them: --set 'loss=[{', '.join(map(str, names))}, {{name: {key}, weight: 0.01}}]'."
         raise RecipeError(f"The recipe has no {where}.{key}.", remedy)
+    if names.count(key) > 1:
+        raise RecipeError(
+            f"The recipe names {where}.{key} {names.count(key)} times.",
+            f"Set all of {where} anew (--set '{where}=[…]').",
+        )
     if not rest:
         raise RecipeError(f"{where}.{key} is a part.", f"Set one of its options: {where}.{key}.OPTION=VALUE.")
     index = names.index(key)

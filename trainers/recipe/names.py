@@ -143,8 +143,8 @@ def _of_part(part: Part, place: _Place) -> Iterator[RecipeProblem]:
     """Yield the problems of a part: its name and options, and what its kind says beside."""
     unknown = list(_unknown(place.seam, part, str(place)))
     yield from unknown
-    if place.seam == "schedule" and not unknown:
-        yield from found_by(lambda: made(part, "schedule"), str(place))
+    if place.seam in ("schedule", "judge") and not unknown:
+        yield from found_by(lambda: made(part, place.seam), str(place))
 
 
 @_of_part.register
@@ -155,12 +155,6 @@ def _(part: LossPart, place: _Place) -> Iterator[RecipeProblem]:
 
 @_of_part.register
 def _(part: GuidePart, place: _Place) -> Iterator[RecipeProblem]:
-    yield from _unknown(place.seam, part, str(place))
-    yield from _foreign(part, place)
-
-
-@_of_part.register
-def _(part: SourcePart, place: _Place) -> Iterator[RecipeProblem]:
     unknown = list(_unknown(place.seam, part, str(place)))
     yield from unknown or found_by(part.make, str(place))
     yield from _foreign(part, place)

@@ -98,7 +98,13 @@ def _inside(value: Any, name: str, seam: str) -> tuple[Any] | None:
     if isinstance(value, Section):
         return (getattr(value, name),) if name in type(value).model_fields else None
     if isinstance(value, list):
-        return next(((part,) for part in value if isinstance(part, Part) and part.name == name), None)
+        named = [part for part in value if isinstance(part, Part) and part.name == name]
+        if len(named) > 1:
+            raise RecipeError(
+                f"The recipe names {name!r} {len(named)} times, so that nothing says whose number is scheduled.",
+                "Schedule a part that is named once.",
+            )
+        return (named[0],) if named else None
     if not isinstance(value, Part):
         return None
     if name in type(value).model_fields:

@@ -10,6 +10,7 @@ import pydantic
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from turnwise.errors import RecipeError
 from turnwise.registry import Component, get_component
 
 
@@ -27,6 +28,10 @@ Rate = Annotated[Number, Field(gt=0)]
 Scheduled = Annotated[Number, Field(ge=0)]
 """A rate or a weight that a schedule may take down to 0; without one 0 is refused as without effect."""
 Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+REMEMBER = ("guide", "judge")
+"""Kinds whose parts are functions or, where they remember, classes that are called as functions are."""
 
 
 class Part(pydantic.BaseModel):
@@ -66,7 +71,16 @@ def made(part: Part, seam: str) -> Callable[..., Any]:
     """The part's function, or a new object where it is a class, because it remembers; raises RecipeError where options do not
     fit."""
     built = part.build(seam)
-    return built() if inspect.isclass(part.component(seam).target) else built
+    if not inspect.isclass(part.component(seam).target):
+        return built
+    one = built()
+    if seam in REMEMBER and not all(hasattr(one, name) for name in ("__call__", "state", "restore")):
+        raise RecipeError(
+            f"{seam} {part.name!r} is a class without __call__, state and restore, so that a run that is resumed would have "
+            "forgotten what it knew.",
+            f"Write them, or make it a function (docs/extending/{seam}.md).",
+        )
+    return one
 
 
 class LossPart(Part):
@@ -89,6 +103,10 @@ class GuidePart(Part):
 
     loss: list[LossPart] | None = None
     correction: Part | None = None
+
+    def make(self) -> Callable[..., Any]:
+        """The guide, which is an object where it remembers; raises RecipeError where options do not fit."""
+        return made(self, "guide")
 
 
 class SourcePart(GuidePart):

@@ -514,7 +514,8 @@ class Recipe(Section):
     def givers(self) -> list[tuple[Part, str]]:
         """The parts that are no signals and give some, each with its kind."""
         teachers = [(self.teacher, "teacher")] if self.teacher else []
-        return [(self.rollout.strategy, "strategy"), (self.judge, "judge"), *teachers]
+        guides = [(part, "guide") for part in self.guide]
+        return [(self.rollout.strategy, "strategy"), *guides, (self.judge, "judge"), *teachers]
 
     @property
     def whole_groups(self) -> bool:

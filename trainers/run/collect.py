@@ -16,7 +16,7 @@ from turnwise.agents.multi_agent import policy_map
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
-from turnwise.trainers.guide.core import GuidePlayer
+from turnwise.trainers.guide.core import GuidePlayer, check_played, plays_instead
 from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.recipe.schema import Refill, Rollout
 from turnwise.trainers.run.door import limits_of
@@ -24,7 +24,7 @@ from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.run.update import TokenNumbers, UpdateResult
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
 from turnwise.trainers.sampler.refill import is_informative, refill_weights, size_weights
-from turnwise.trainers.strategy.runner import Cost, RolloutRunner, plan_group
+from turnwise.trainers.strategy.runner import Cost, RolloutRunner, plan_group, unplayed
 
 
 class AgentGroup(NamedTuple):
@@ -182,21 +182,27 @@ async def collect(
             plan_group(request.task, request.episodes, seed, update, g)
             for g, request in enumerate(asked, start=len(requests))
         ]
+        helped = plays_instead(parts.guides)
         with meter.of("strategy", tokens):
-            groups = await parts.strategy(runner, plan)
+            groups = [unplayed(one) for one in plan] if helped else await parts.strategy(runner, plan)
         tail.end_round()
-        alone += [episode.success for group in groups for episode in group if episode.outcome.counts]
-        player = GuidePlayer(runner, policy, opponents or {}, seed, update, first=len(requests))
+        before = groups
+        if not helped:
+            alone += [episode.success for group in before for episode in group if episode.outcome.counts]
+        tasks = frozenset(request.task.id for request in asked)
+        player = GuidePlayer(runner, policy, opponents or {}, seed, update, len(requests), tasks)
         with meter.of("guide", tokens):
             for guide in parts.guides:
                 groups = await guide(player, groups)
+        if parts.guides:
+            check_played(groups, before if helped else (), shared_turns=parts.shared_turns)
         with meter.of("judge"):
             played += await _judged(parts, groups)
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
     figures = {**meter.metrics, "tail_seconds": tail.seconds}
-    if parts.guides:
+    if parts.guides and not plays_instead(parts.guides):
         figures["success_unguided"] = mean(alone) if alone else 0.0
     return assembled(options, parts, played, runner.cost, requests, rounds)._replace(figures=figures)
 

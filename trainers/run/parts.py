@@ -10,7 +10,7 @@ from turnwise.trainers.core import Credit, Filter, Judge, Reward, Shape, Statefu
 from turnwise.trainers.guide.core import Guide
 from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
 from turnwise.trainers.recipe.levels import level_of_correction
-from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
+from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, made
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.source.core import Source, SourceContext, SourceDraw
 from turnwise.trainers.source.held_out import HeldOut
@@ -49,6 +49,10 @@ class Parts(NamedTuple):
     """Functions with their options fixed.
 
     Attributes:
+        guides: play with help, one after the other.
+        guided_by: their names.
+        shared_turns: several episodes may hold one and the same sampled turn, since a guide says so.
+        judged_by: the judge's name.
         paid_signals: the signals that the reward pays for.
         whole_groups: a group that lost an episode to a failure is dropped; else the others are trained on.
     """
@@ -61,13 +65,22 @@ class Parts(NamedTuple):
     shapes: Sequence[Shape]
     objective: Objective
     guides: Sequence[Guide] = ()
+    guided_by: Sequence[str] = ()
+    shared_turns: bool = False
+    judged_by: str = ""
     sources: Sequence[RunningSource] = ()
     paid_signals: frozenset[str] = frozenset()
     whole_groups: bool = False
 
     @property
     def stateful(self) -> dict[str, Stateful]:
-        """Those that remember, by KIND/NAME."""
+        """Those that remember, by KIND/NAME; a guide that is named again has its number behind it."""
+        again = [self.guided_by[:n].count(name) for n, name in enumerate(self.guided_by)]
+        guides = {
+            f"guide/{name}{f'/{n + 1}' if n else ''}": guide
+            for name, n, guide in zip(self.guided_by, again, self.guides, strict=True)
+        }
+        judges = {f"judge/{self.judged_by}": self.judge}
         terms = {f"loss/{term.name}": term.loss for term in self.objective.whole}
         sources = {f"source/{source.name}": source.source for source in self.sources}
         shown = {
@@ -75,9 +88,8 @@ class Parts(NamedTuple):
             for source in self.sources
             for term in source.objective.whole
         }
-        return {
-            name: part for name, part in {**terms, **sources, **shown}.items() if isinstance(part, Stateful)
-        }
+        every = {**guides, **judges, **terms, **sources, **shown}
+        return {name: part for name, part in every.items() if isinstance(part, Stateful)}
 
     def remembering(self, before: Parts) -> Parts:
         """These parts, with what the same ones remembered before."""
@@ -110,13 +122,16 @@ def build_parts(recipe: Recipe) -> Parts:
     )
     return Parts(
         strategy=recipe.rollout.strategy.build("strategy"),
-        judge=recipe.judge.build("judge"),
+        judge=made(recipe.judge, "judge"),
         reward=recipe.reward.build("reward"),
         credit=recipe.credit.build("credit"),
         filter=recipe.filter.build("filter"),
         shapes=[part.build("shape") for part in recipe.shape],
         objective=objective,
-        guides=[part.build("guide") for part in recipe.guide],
+        guides=[part.make() for part in recipe.guide],
+        guided_by=[part.name for part in recipe.guide],
+        shared_turns=any(part.component("guide").shared_turns for part in recipe.guide),
+        judged_by=recipe.judge.name,
         sources=[_source(part, recipe.reduce, held_out) for part in recipe.source],
         paid_signals=recipe.reward.needs("reward"),
         whole_groups=recipe.whole_groups,

@@ -188,10 +188,13 @@ class DryRunner(RolloutRunner):
     async def __call__(
         self, requests: Sequence[Request], *, branch_points: bool = False
     ) -> list[RunnerResult]:
-        ended = {"agent": Trajectory(())}
-        return [
-            RunnerResult(Episode(r.task, r.seed, ended, Outcome.OK, EndReason.FAILED), ()) for r in requests
-        ]
+        return [RunnerResult(episode, ()) for episode in unplayed(requests)]
+
+
+def unplayed(requests: Sequence[Request]) -> list[Episode]:
+    """Episodes that ended before their first turn, in place of those that would be played."""
+    ended = {"agent": Trajectory(())}
+    return [Episode(r.task, r.seed, ended, Outcome.OK, EndReason.FAILED) for r in requests]
 
 
 Strategy: TypeAlias = Callable[[RolloutRunner, Plan], Awaitable[list[Group]]]

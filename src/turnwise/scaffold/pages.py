@@ -38,12 +38,12 @@ TEXTS: Mapping[str, PageText] = {
     "guide": PageText(
         "An async function from a `GuidePlayer` and the groups of an update to as many groups, some of whose episodes it had played again.",
         "guide: [mine]   # loss and correction of its tokens: guide: [{name: mine, correction: none}]",
-        "Turns that the policy did not choose itself carry `guide/mine` in `Reply.source`; with `Turn.weight` 0 they are read and not learned. An action that was sampled under one prompt and is learned under another has the other one in `Reply.scored_ids`.",
+        "Turns that the policy did not choose itself carry `guide/mine` in `Reply.source`; with `Turn.weight` 0 they are read and not learned. An action that was sampled under one prompt and is learned under another has the other one in `Reply.scored_ids`. What goes on from a moment of an episode (`moments`, `go_on`) shares its turns with it: one of the two reads them, or the guide declares `shared_turns=True`. A guide that remembers is a class with `async __call__(player, groups)`, `state` and `restore`, made with its options; if it has the property `instead` and that is true, nothing is played before it. Signals that it writes into turns are declared in `gives`.",
     ),
     "judge": PageText(
         "An async function from groups to groups, with signals of each turn.",
         "judge: mine",
-        "The signals' names are declared in `gives`. A judge that can have no effect, because no part needs what it gives, is refused.",
+        "The signals' names are declared in `gives`. A judge that can have no effect, because no part needs what it gives, is refused. One that remembers is a class with `async __call__(groups)`, `state` and `restore`, made with its options.",
     ),
     "reward": PageText("A pure function from a group to a group with other rewards.", "reward: mine"),
     "source": PageText(
