@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from turnwise.agents.core import Episode
 from turnwise.envs.core import EndReason
-from turnwise.envs.registry import suite_task
 from turnwise.registry import Component
 from turnwise.requirements import Requirements, require
-from turnwise.tasks.core import Split, derive_rng
+from turnwise.tasks.core import derive_rng
 from turnwise.trainers.check.options import EVERY_PART
 from turnwise.trainers.core import PartState
 from turnwise.trainers.kit.toy_batches import episode
@@ -31,7 +30,8 @@ def outcomes(update: int, requests: Sequence[GroupRequest]) -> list[SeenGroup]:
         for _ in range(request.episodes):
             solved = rng.random() < likely
             played.append(episode([float(solved)], end=EndReason.SOLVED if solved else EndReason.FAILED))
-        seen.append(SeenGroup(request, played, 0.5))
+        rate = sum(one.success for one in played) / max(1, len(played))
+        seen.append(SeenGroup(request, played, 2 * rate * (1 - rate), [one.success - rate for one in played]))
     return seen
 
 
@@ -59,9 +59,8 @@ def plans_training_tasks(entry: Component) -> str:
         asked = sampler.plan(update, 0, setup.groups)
         require(len(asked) == setup.groups, f"It plans {len(asked)} of {setup.groups} groups.")
         for request in asked:
-            suite = setup.mixture.suite_of(request.index)
-            require(request.suite == suite.name, f"Task {request.index} is of {suite.name}.")
-            own = suite_task(suite, Split.TRAIN, request.index)
+            require(request.suite in setup.suites, f"{request.suite!r} is no suite of the mixture.")
+            own = setup.mixture.task(request.index, request.suite, request.knobs)
             require(request.task == own, f"It plans what is not training task {request.index}.")
             require(math.isfinite(request.weight) and request.weight > 0, f"A weight is {request.weight}.")
             require(
@@ -88,22 +87,49 @@ def plans_in_rounds(entry: Component) -> None:
     whole = sampler.plan(UPDATES, 0, 8)
     rounds = [*sampler.plan(UPDATES, 0, 3), *sampler.plan(UPDATES, 3, 5)]
     require(rounds == whole, "In two rounds it plans other tasks.")
-    require(len({request.index for request in whole}) == len(whole), "It plans a task twice in an update.")
+    tasks = {(request.suite, request.index, str(request.knobs)) for request in whole}
+    require(len(tasks) == len(whole), "It plans a task twice in an update.")
 
 
 def says_whether_tasks_return(entry: Component) -> str:
     """``returns`` is declared where an earlier task is planned again."""
     sampler = _made(entry)
-    known, again = set[int](), False
+    known, again = set[tuple[str, int]](), False
     for update in range(3 * UPDATES):
         asked = sampler.plan(update, 0, sampler.setup.most)
-        again |= any(request.index in known for request in asked)
+        again |= any((request.suite, request.index) in known for request in asked)
         for request in asked:
-            require(not request.visits or request.index in known, "It counts visits that were not made.")
-        known |= {request.index for request in asked}
+            visited = (request.suite, request.index) in known
+            require(not request.visits or visited, "It counts visits that were not made.")
+        known |= {(request.suite, request.index) for request in asked}
         sampler.seen(update, outcomes(update, asked))
     require(sampler.returns or not again, "Tasks return, and it does not say so (returns = True).")
     return "tasks return" if again else "tasks are new"
+
+
+def adds_episodes(entry: Component) -> str:
+    """Where it ``adds``, what was just played is wanted as often or more often, to an end, within its sizes, and is not remembered."""
+    sampler = advanced(_made(entry))
+    asked, before = sampler.plan(UPDATES, 0, 8), sampler.state()
+    first = [request.episodes for request in asked]
+    for _ in range(max(sampler.sizes) * len(asked)):
+        wanted = sampler.again(UPDATES, outcomes(UPDATES, asked))
+        require(
+            wanted == sampler.again(UPDATES, outcomes(UPDATES, asked)), "Asked twice, it wants otherwise."
+        )
+        require([w.task for w in wanted] == [a.task for a in asked], "It wants another task.")
+        more = [w.episodes - a.episodes for w, a in zip(wanted, asked, strict=True)]
+        require(min(more) >= 0, "It wants fewer episodes than were played.")
+        require(all(w.episodes in sampler.sizes for w in wanted), "It wants sizes that it does not name.")
+        asked = wanted
+        if not any(more):
+            break
+    else:
+        require(False, "It comes to no end.")
+    require(sampler.state().numbers == before.numbers, "It remembers what it was asked within the update.")
+    added = [request.episodes for request in asked] != first
+    require(sampler.adds or not added, "It adds episodes, and does not say so (adds = True).")
+    return "adds episodes" if added else "adds none"
 
 
 def goes_on_where_it_was(entry: Component) -> None:
@@ -125,6 +151,7 @@ REQUIREMENTS: dict[str, Requirements] = {
         "plans by seed and update": plans_by_seed_and_update,
         "plans in rounds": plans_in_rounds,
         "says whether tasks return": says_whether_tasks_return,
+        "adds episodes": adds_episodes,
         "goes on where it was": goes_on_where_it_was,
     }
 }

@@ -276,6 +276,8 @@ def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProb
             f"and asks for {refill.informative} informative groups.",
             "Raise it above both, or remove refill.",
         )
+    if sampler.adds:
+        yield from _misfitting_additions(recipe)
     if not refill and not sampler.by_success:
         return
     suites = [suite for suite, _ in sampler.setup.mixture.shares]
@@ -285,6 +287,28 @@ def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProb
         yield RecipeProblem(
             f"{asks} asks how one policy did on a task, and in {several[0]} several agents are trained.",
             "Name who plays the others (rollout.opponents), or leave it out.",
+        )
+
+
+def _misfitting_additions(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Yield a problem for each choice that cannot bear episodes that are added by how the first ones went."""
+    rollout = recipe.rollout
+    said = f"rollout.sampler {rollout.sampler.name!r} adds episodes by how the first ones went"
+    strategy = rollout.strategy.component("strategy")
+    if rollout.refill:
+        yield RecipeProblem(
+            f"{said}, and rollout.refill weighs groups whose episodes are as many whatever they show.",
+            "Leave rollout.refill out, or choose another sampler.",
+        )
+    if strategy.shared_turns or strategy.gives:
+        yield RecipeProblem(
+            f"{said}, and rollout.strategy {strategy.name!r} compares the episodes that it plays at once.",
+            "Set rollout.strategy: chain, or choose another sampler.",
+        )
+    if recipe.guide:
+        yield RecipeProblem(
+            f"{said}, and guide {recipe.guide[0].name!r} plays them again, so that a log does not show how they went.",
+            "Leave the guide out, or choose another sampler.",
         )
 
 

@@ -210,6 +210,7 @@ def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
         else next(iter(suites))
     )
     lines.append(f"then {recipe.updates} updates on {on}, each of {played} and {steps}")
+    lines.append(f"objective: the mean over {rollout.sampler.component('sampler').target.over}")
     lines += _sampling(recipe)
     if ahead := recipe.scale.staleness:
         most = (ahead + 1) * recipe.steps - 1

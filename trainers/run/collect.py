@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, check_played, plays_instead
 from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.recipe.schema import Refill, Rollout
+from turnwise.trainers.run.again import play_on
 from turnwise.trainers.run.door import limits_of
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.run.update import TokenNumbers, UpdateResult
@@ -184,7 +186,9 @@ async def collect(
         ]
         helped = plays_instead(parts.guides)
         with meter.of("strategy", tokens):
-            groups = [unplayed(one) for one in plan] if helped else await parts.strategy(runner, plan)
+            play = functools.partial(parts.strategy, runner)
+            groups = [unplayed(one) for one in plan] if helped else await play(plan)
+            asked, groups = await play_on(sampler, play, asked, groups, seed, update, first=len(requests))
         tail.end_round()
         before = groups
         if not helped:
@@ -277,12 +281,22 @@ def _weights(
 def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
     """Return what came of each request, for the sampler to remember."""
     given: dict[int, list[float]] = {}
+    means: dict[int, list[float]] = {}
     rows = iter(result.advantages)
     for agent_group in collected.usable:
-        for _ in agent_group.members:
-            given.setdefault(agent_group.number, []).extend(map(abs, next(rows, ())))
+        for episode in agent_group.episodes or ():
+            row = next(rows, ())
+            given.setdefault(agent_group.number, []).extend(map(abs, row))
+            tokens = [len(turn.reply.action_ids) for turn in episode.trajectory.turns]
+            summed = sum(n * advantage for n, advantage in zip(tokens, row, strict=False))
+            means.setdefault(agent_group.number, []).append(summed / max(1, sum(tokens)))
     return [
-        SeenGroup(request, [group[i] for i in _counting(group)], mean(given.get(g) or [0.0]))
+        SeenGroup(
+            request,
+            [group[i] for i in _counting(group)],
+            mean(given.get(g) or [0.0]),
+            tuple(means.get(g, ())),
+        )
         for g, (request, group) in enumerate(zip(collected.requests, collected.played, strict=True))
     ]
 

@@ -35,11 +35,12 @@ RESETS = "schedule/optimizer.resets"
 
 
 class LearnedUpdate(NamedTuple):
-    """Result of an update; why it taught nothing, if so; and what the sources took, as metrics."""
+    """Result of an update; why it taught nothing, if so; and what the sources took and the sampler reports, as metrics."""
 
     result: UpdateResult
     nothing: Vacuous | None
     sources: Mapping[str, float]
+    sampled: Mapping[str, float] = {}
 
 
 class Lessons:
@@ -136,11 +137,15 @@ class Lessons:
         nothing = None
         if not any(draw.shown for draw in drawn):  # what is imitated always teaches
             nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
-        return LearnedUpdate(result, nothing, meter.metrics)
+        name = recipe.rollout.sampler.name
+        sampled = {f"{name}/{key}": float(value) for key, value in self.sampler.figures().items()}
+        return LearnedUpdate(result, nothing, meter.metrics, sampled)
 
     def seen(self, metrics: Mapping[str, object]) -> None:
-        """Told the metrics of an update, by which schedules may go."""
+        """Told the metrics of an update, by which schedules may go, and samplers by success on dev."""
         self.schedules.seen(metrics)
+        if isinstance(dev := metrics.get("dev_success"), int | float):
+            self.sampler.evaluated(float(dev))
 
 
 def _brought(draw: SourceDraw) -> int:

@@ -67,7 +67,7 @@ class RunUpdate:
             ranks.learn(self.number, self.played)
         self.lesson = await self.lessons.learn(self.session, self.number, self.played, workers)
         result, sources = self.lesson.result, self.lesson.sources
-        self.metrics |= {**describe(self.played, result), **result.metrics}
+        self.metrics |= {**describe(self.played, result), **result.metrics, **self.lesson.sampled}
         self._times = {
             "rollout_seconds": self._played - self._began,
             "learn_seconds": time.monotonic() - self._played - sources["source_seconds"],

@@ -39,6 +39,7 @@ from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe, Rollout
 from turnwise.trainers.recipe.text import read_text
 from turnwise.trainers.report.records import RECIPE, json_lines
+from turnwise.trainers.run.again import replayed
 from turnwise.trainers.run.checkpoint import file_hashes, save_checkpoint, saved_steps
 from turnwise.trainers.run.circumstances import STARTED, differences_since
 from turnwise.trainers.run.collect import CollectedGroups, assembled
@@ -274,6 +275,7 @@ def _played(
     while len(requests) < len(played):
         count = min(rollout.groups, most - len(requests))
         asked = lessons.sampler.plan(update, len(requests), count)
+        asked = replayed(lessons.sampler, update, asked, played[len(requests) :][: len(asked)])
         requests += asked
         rounds.append(len(asked))
     drawn = [request.task.id for request in requests]

@@ -46,6 +46,7 @@ class Band(Sampler):
 
     returns = True
     by_success = True
+    over = "the tasks that the policy solves as often as the band says, and new ones"
 
     def __init__(self, setup: SamplerSetup, *, low: float = 0.2, high: float = 0.8, first: int = 0) -> None:
         super().__init__(setup)

@@ -6,16 +6,17 @@ A sampler is a class that is made with a :class:`SamplerSetup`; its keyword-only
     class Mine(Sampler):
         def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]: ...
 
-All its chance comes from (seed, update), and what it remembers is in checkpoints, so that a resumed run is the same run.
+It may name the suite of a task and change its knobs, ask for more episodes of what was just played, hear of dev success and
+report figures. All its chance comes from (seed, update), and what it remembers is in checkpoints, so that a resumed run is the same run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from turnwise.tasks.core import Task
+from turnwise.tasks.core import Json, Task
 from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.sampler.mixture import Mixture
 
@@ -26,11 +27,12 @@ class GroupRequest:
 
     Attributes:
         suite: the name of the suite it is from.
-        index: its number in the mixture.
+        index: its number among the training tasks of this suite.
         task: the task itself.
         episodes: how often it is played.
         weight: of the task in the update, whatever the number of its episodes; 1 for one task of several.
         visits: in how many earlier updates it was played.
+        knobs: those of the suite's that are otherwise in this task.
     """
 
     suite: str
@@ -39,6 +41,7 @@ class GroupRequest:
     episodes: int
     weight: float = 1.0
     visits: int = 0
+    knobs: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 class SeenGroup(NamedTuple):
@@ -48,15 +51,22 @@ class SeenGroup(NamedTuple):
         request: as it was planned.
         episodes: those that count.
         advantage: mean absolute advantage of the turns that were trained on; 0 where the filter dropped them.
+        advantages: of each trajectory that was trained on or dropped, the mean over its sampled tokens, with its sign.
     """
 
     request: GroupRequest
     episodes: Group
     advantage: float
+    advantages: Sequence[float] = ()
 
     @property
     def successes(self) -> int:
         return sum(episode.success for episode in self.episodes)
+
+    @property
+    def rate(self) -> float:
+        """The share of its episodes that succeeded; 0 where none counts."""
+        return self.successes / len(self.episodes) if self.episodes else 0.0
 
 
 @dataclass(frozen=True)
@@ -90,10 +100,34 @@ class SamplerSetup:
         """
         return self.before + (update - self.since) * self.most
 
-    def request(self, index: int, *, episodes: int = 0, weight: float = 1.0, visits: int = 0) -> GroupRequest:
-        """The request for training task ``index``; ``group_size`` episodes of it if ``episodes`` is 0."""
-        suite, task = self.mixture.suite_of(index).name, self.mixture.task(index)
-        return GroupRequest(suite, index, task, episodes or self.group_size, weight, visits)
+    @property
+    def suites(self) -> list[str]:
+        """The names of the mixture's suites."""
+        return [suite.name for suite, _ in self.mixture.shares]
+
+    def request(
+        self,
+        index: int,
+        *,
+        suite: str = "",
+        knobs: Mapping[str, Json] | None = None,
+        episodes: int = 0,
+        weight: float = 1.0,
+        visits: int = 0,
+    ) -> GroupRequest:
+        """The request for training task ``index`` of a suite.
+
+        Args:
+            index: of the task. All from :meth:`first_new` on are new to an update, whatever suite they are of.
+            suite: one of the mixture's; the one that it draws for this index, by its shares, if empty.
+            knobs: of the suite's that are to be otherwise; the task is another one than without.
+            episodes: of the task; ``group_size`` if 0.
+            weight: of the task in the update.
+            visits: in earlier updates.
+        """
+        name = suite or self.mixture.suite_of(index).name
+        task = self.mixture.task(index, name, knobs)
+        return GroupRequest(name, index, task, episodes or self.group_size, weight, visits, {**(knobs or {})})
 
 
 class Sampler:
@@ -102,10 +136,16 @@ class Sampler:
     Attributes:
         returns: a task may be played in several updates.
         by_success: it chooses by how often the policy succeeded, which must be one policy's.
+        adds: it asks for more episodes of tasks that were just played (:meth:`again`).
+        unbiased: the tasks that it plans are as likely, weights included, as the mixture's shares say, whatever was seen.
+        over: the distribution of tasks that the objective is a mean over, in words.
     """
 
     returns: ClassVar[bool] = False
     by_success: ClassVar[bool] = False
+    adds: ClassVar[bool] = False
+    unbiased: ClassVar[bool] = False
+    over: ClassVar[str] = "the tasks that it plans, each with the weight that it gives"
 
     def __init__(self, setup: SamplerSetup) -> None:
         self.setup = setup
@@ -123,8 +163,23 @@ class Sampler:
         """
         raise NotImplementedError
 
+    def again(self, update: int, groups: Sequence[SeenGroup]) -> list[GroupRequest]:
+        """Say how each group that was just played is wanted: the same task, with more episodes or another weight.
+
+        Asked where it ``adds``, again and again until it adds none, before anything is learned (advantages are not known). It
+        remembers nothing of it, so that learning from the log asks the same.
+        """
+        return [group.request for group in groups]
+
     def seen(self, update: int, groups: Sequence[SeenGroup]) -> None:
         """Told after the update what came of its requests."""
+
+    def evaluated(self, dev_success: float) -> None:
+        """Told the success on dev tasks, after the update after which it was measured."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Return its figures after an update, by name; the run's metrics have them as ``SAMPLER/NAME``."""
+        return {}
 
     def state(self) -> PartState:
         """Return what a checkpoint keeps of it."""

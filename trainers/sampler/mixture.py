@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from turnwise.envs.registry import get_suite, suite_task
-from turnwise.tasks.core import Split, Suite, Task, derive_rng
+from turnwise.errors import RecipeError
+from turnwise.tasks.core import Json, Split, Suite, Task, derive_rng
 
 
 class SuiteShare(NamedTuple):
@@ -20,7 +22,8 @@ class Mixture:
     """Suites with weights, whose tasks are numbered together without end.
 
     Task ``index`` is task ``index`` of a suite that is drawn by weight from (seed, index) alone, so that all indices are
-    alike before they are drawn. With one suite its tasks are that suite's, in its order.
+    alike before they are drawn. With one suite its tasks are that suite's, in its order. Whoever names a suite gets task
+    ``index`` of that one, whatever the shares say.
 
     >>> mixture = Mixture({"sort/4": 1, "shop/quick": 3}, seed=0)
     >>> [share for _, share in mixture.shares]
@@ -54,9 +57,23 @@ class Mixture:
         )
         return drawn[0].suite
 
-    def task(self, index: int) -> Task:
-        """Training task ``index``."""
-        return suite_task(self.suite_of(index), Split.TRAIN, index)
+    def suite(self, name: str) -> Suite:
+        """The suite of this name.
+
+        Raises:
+            RecipeError: the mixture has none.
+        """
+        for suite, _ in self.shares:
+            if suite.name == name:
+                return suite
+        raise RecipeError(f"No suite {name!r} is trained on, but {self.name}.", "Name one of these.")
+
+    def task(self, index: int, suite: str = "", knobs: Mapping[str, Json] | None = None) -> Task:
+        """Training task ``index`` of ``suite`` (of the one that is drawn for it, if empty), with these of its knobs otherwise."""
+        chosen = self.suite(suite) if suite else self.suite_of(index)
+        if knobs:
+            chosen = dataclasses.replace(chosen, knobs={**chosen.knobs, **knobs})
+        return suite_task(chosen, Split.TRAIN, index)
 
     def tasks(self, n: int, *, start: int) -> Iterator[Task]:
         """Training tasks ``start … start + n − 1``, each made when it is asked for."""

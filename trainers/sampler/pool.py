@@ -39,6 +39,8 @@ class TaskPool(Sampler):
     """
 
     returns = True
+    unbiased = True
+    over = "the tasks of its pool, each as likely as any other"
 
     def __init__(self, setup: SamplerSetup, *, size: int = 256, hard: int = 0) -> None:
         super().__init__(setup)

@@ -16,6 +16,9 @@ class Uniform(Sampler):
     ([0, 1, 2], [12, 13])
     """
 
+    unbiased = True
+    over = "the suites' training tasks, each suite by its share"
+
     def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]:
         first = self.setup.first_new(update) + played
         return [self.setup.request(index) for index in range(first, first + groups)]
