@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,27 +40,30 @@ def test_together(n):
 """
 
 
+ENDS = [(), (0,), (3, 4), (11,), (8, 9, 10)]
+IN_TEST = list(zip(ENDS, (2, 1, 2, 1, 2), strict=True))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("ends", [(), (0,), (3, 4), (11,), (8, 9, 10)])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    ("ends", "workers"),
+    [
+        pytest.param(ends, workers, marks=() if (ends, workers) in IN_TEST else pytest.mark.full)
+        for ends in ENDS
+        for workers in (1, 2)
+    ],
+)
 def test_all_tests_run_once_and_the_run_ends(tmp_path: Path, ends: tuple[int, ...], workers: int) -> None:
     kit = Path(__file__).parent / "kit"
     (tmp_path / "conftest.py").write_text(CONFTEST.replace("KIT", repr(str(kit))), "utf-8")
     (tmp_path / "test_some.py").write_text(TESTS.replace("ENDS", repr(ends)), "utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    options = [
-        "-q",
-        "-n",
-        str(workers),
-        "--dist",
-        "loadgroup",
-        "--no-loadscope-reorder",
-        "-p",
-        "no:cacheprovider",
-    ]
+    plugins = ["-p", "xdist", "-p", "no:cacheprovider"]  # and no other: each process would load all that is installed
+    options = ["-q", "-n", str(workers), "--dist", "loadgroup", "--no-loadscope-reorder"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options],
+        [sys.executable, "-m", "pytest", *plugins, *options],
         cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=120,

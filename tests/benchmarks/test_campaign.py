@@ -356,6 +356,7 @@ def test_a_common_start_replaces_the_model_and_the_warm_start(part, plan_file):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_start_whose_result_is_committed_is_made_again_where_its_model_is_not(plan_file):
     tiny = TINY["settings"]["tiny"] | {"shared_start": True}
     plan_file.write_text(yaml.safe_dump(TINY | {"settings": {"tiny": tiny}}))
@@ -394,6 +395,7 @@ def wait_for(path: Path, process: subprocess.Popen[bytes], marks: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     folder = plan_file.parent / "runs" / "tiny" / "grpo-0"

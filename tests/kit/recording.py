@@ -24,6 +24,7 @@ from turnwise.machine import describe
 
 COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 SHOWN = 25
+DEAR = 1.0  # seconds: a test that costs as much is named in the record
 STARTED = time.monotonic(), psutil.getloadavg()
 RECORD = "TURNWISE_TESTS_RECORD"
 
@@ -43,6 +44,7 @@ class Meter:
 
 _meter = Meter()
 _by_file: Counter[str] = Counter()
+_by_test: Counter[str] = Counter()
 _collecting: list[float] = []
 
 
@@ -63,7 +65,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    _by_file[report.nodeid.partition("::")[0]] += getattr(report, "cpu_seconds", 0.0)
+    name, seconds = report.nodeid.partition("@")[0], getattr(report, "cpu_seconds", 0.0)
+    _by_file[name.partition("::")[0]] += seconds
+    _by_test[name] += seconds
 
 
 def pytest_testnodedown(node: Any) -> None:
@@ -106,5 +110,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
             "collecting_cpu_seconds": [round(seconds, 1) for seconds in _collecting],
         },
         "cpu_seconds_by_file": {file: round(seconds, 1) for file, seconds in _by_file.most_common()},
+        "cpu_seconds_by_test": {
+            test: round(seconds, 1) for test, seconds in _by_test.most_common() if seconds >= DEAR
+        },
     }
     Path(file).write_text(json.dumps(row, indent=2) + "\n")

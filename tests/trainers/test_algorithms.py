@@ -193,7 +193,7 @@ def test_an_algorithm_trains(name: str, letters: dict[str, Any], tmp_path: Path)
     for key in ("loss", "warm_start"):
         del letters[key]
     letters["optimizer"] = {"learning_rate": 1e-3}
-    letters |= {"rollout": {"groups": 16, "group_size": 2}, "evaluate": {"every": 2, "dev": 2, "test": 2}}
+    letters |= {"rollout": {"groups": 16, "group_size": 2}, "evaluate": {"every": 2, "dev": 1, "test": 1}}
     result = turnwise.train(
         letters, out=tmp_path / "run", preflight=False, log=print, algorithm=name, updates=2
     )

@@ -77,6 +77,7 @@ def free_port() -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_learners_that_torchrun_starts_make_the_weights_of_the_run_that_starts_them_itself(run: Run):
     assert run.torchrun("torchrun").wait(500) == 0, run.said()
@@ -87,6 +88,7 @@ def test_learners_that_torchrun_starts_make_the_weights_of_the_run_that_starts_t
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_learner_that_is_killed_is_started_again_by_torchrun_and_the_weights_are_the_same(run: Run):
     whole = run.torchrun("killed", "--max-restarts", "2")

@@ -28,11 +28,12 @@ from markupsafe import Markup
 
 from turnwise.agents.evaluation.summary import percent
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.report.curves import Series, small_curve
 from turnwise.trainers.report.episodes import group_view
 from turnwise.trainers.report.evaluated import is_evaluation, read_evaluated, render_evaluation
 from turnwise.trainers.report.html import report_page
 from turnwise.trainers.report.panels import PANELS, Panel, costs_left_out, is_constant
-from turnwise.trainers.report.plots import Boundary, Marker, Series, learning_curve, small_curve
+from turnwise.trainers.report.plots import Boundary, Marker, learning_curve
 from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
 
@@ -242,8 +243,7 @@ def _figures(
             constants.append(ConstantFigure(panel.title, latest))
         elif len(figures) < _MOST_PANELS:
             series = Series([x for x, _ in points], [y for _, y in points])
-            svg = small_curve(series, name=f"{rows[0].phase}-{name}", share=panel.share)
-            figures.append(ReportFigure(panel.title, latest, svg))
+            figures.append(ReportFigure(panel.title, latest, small_curve(series, share=panel.share)))
     return figures, constants
 
 

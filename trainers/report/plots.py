@@ -1,4 +1,4 @@
-"""The report's pictures: SVG by matplotlib, coloured by the page's own CSS variables.
+"""The report's large pictures: SVG by matplotlib, coloured by the page's own CSS variables.
 
 The SVG is pasted into the page, so it follows light and dark mode and the page's typeface, and holds no
 address of anything. Names of metrics stay outside, in HTML.
@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
-import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from turnwise.agents.evaluation.statistics import Interval
+from turnwise.trainers.report.curves import Series, smoothed
 
 # Stand-ins that matplotlib can draw with; each becomes a variable of the page.
 _INK, _MUTED, _LINE, _ACCENT, _SECOND = "#010101", "#020202", "#030303", "#040404", "#050505"
@@ -59,14 +59,6 @@ _CLEANING = [
         (r"font-family: [^;\"]*; ", ""),
     )
 ]
-
-
-class Series(NamedTuple):
-    """A measured quantity over updates."""
-
-    x: Sequence[float]
-    y: Sequence[float]
-    intervals: Sequence[Interval] = ()
 
 
 class Marker(NamedTuple):
@@ -117,21 +109,6 @@ def learning_curve(
         return svg(figure)
 
 
-def small_curve(series: Series, *, name: str, share: bool = False) -> Markup:
-    """One metric, small; ``name`` only keeps the pictures' ids apart."""
-    with matplotlib.rc_context(page_style(name)):
-        figure = Figure(figsize=(4.4, 1.9), layout="constrained")
-        axes = figure.subplots()
-        _faint_and_smooth(axes, series, _ACCENT)
-        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(3))
-        if share:
-            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-        if max(series.y) - min(series.y) < 1e-9:  # a constant: leave it room
-            axes.set_ylim(series.y[0] - 0.5, series.y[0] + 0.5)
-        return svg(figure)
-
-
 def page_style(salt: str) -> dict[Any, Any]:
     """Return matplotlib's settings for a picture inside a page; ``salt`` keeps its ids apart from those of other pictures."""
     return {**_STYLE, "svg.hashsalt": salt}
@@ -146,15 +123,13 @@ def file_style(salt: str) -> dict[Any, Any]:
 
 
 def _faint_and_smooth(axes: Axes, series: Series, colour: str) -> None:
-    """The measured values; where they are many, faint, with their running mean on top."""
-    window = len(series.y) // 12
-    if window < 2:
+    """Draw the measured values; where they are many, faint, with their running mean on top."""
+    means = smoothed(series.y)
+    if means is None:
         axes.plot(series.x, series.y, color=colour, linewidth=2.0)
         return
     axes.plot(series.x, series.y, color=colour, linewidth=1.1, alpha=0.35)
-    padded = np.pad(np.asarray(series.y), window, mode="edge")
-    kernel = np.ones(2 * window + 1) / (2 * window + 1)
-    axes.plot(series.x, np.convolve(padded, kernel, mode="valid"), color=colour, linewidth=2.2)
+    axes.plot(series.x, means, color=colour, linewidth=2.2)
 
 
 def svg(figure: Figure) -> Markup:
