@@ -58,7 +58,12 @@ def test_all_tests_run_once_and_the_run_ends(tmp_path: Path, ends: tuple[int, ..
     (tmp_path / "conftest.py").write_text(CONFTEST.replace("KIT", repr(str(kit))), "utf-8")
     (tmp_path / "test_some.py").write_text(TESTS.replace("ENDS", repr(ends)), "utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    plugins = ["-p", "xdist", "-p", "no:cacheprovider"]  # and no other: each process would load all that is installed
+    plugins = [
+        "-p",
+        "xdist",
+        "-p",
+        "no:cacheprovider",
+    ]  # and no other: each process would load all that is installed
     options = ["-q", "-n", str(workers), "--dist", "loadgroup", "--no-loadscope-reorder"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, *options],
