@@ -195,7 +195,7 @@ def component(
         reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.
-        whole: loss: it is a function of the whole minibatch, a ``WholeBatch``.
+        whole: loss: it is a function of the whole minibatch, a ``WholeBatch``; reward: of all groups of an update.
         slope: loss: its slope in the log-probability of a fresh sample, one of :data:`SLOPES`.
         objective: loss: what it pursues, in a phrase; the credit rule's unless given, where its slope is a policy gradient.
         only_measures: strategy: it has no effect where nobody needs what it gives.

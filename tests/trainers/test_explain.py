@@ -21,6 +21,7 @@ def test_every_part_can_be_explained(seam: str) -> None:
     recipe = load_recipe("shop-quick")
     for entry in components(seam):
         part = [LossPart(name=entry.name, weight=0.25)] if seam == "loss" else Part(name=entry.name)
+        part = [part] if seam == "reward" else part
         text = explain_recipe(recipe.model_copy(update={seam: part}))
         assert f"{seam}: {entry.name}(" in text
         assert entry.summary.replace("``", "`") in text

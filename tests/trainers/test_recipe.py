@@ -282,7 +282,7 @@ def test_every_part_can_be_tried_out() -> None:
     assert not alone["reinforce_pp"]
     assert {e.name for e in components("credit") if is_blind_to_outcomes(Part(name=e.name))} == {"pure"}
     rewards = [Part(name=entry.name) for entry in components("reward")]
-    outcomes = [{r.name for r in rewards if pays_the_outcome_alone(r, others=x)} for x in (False, True)]
+    outcomes = [{r.name for r in rewards if pays_the_outcome_alone([r], others=x)} for x in (False, True)]
     assert outcomes == [{"success", "verified"}, {"verified"}]
 
 

@@ -36,7 +36,7 @@ def misfits_of_playing_ahead(recipe: Recipe, sampler: Sampler) -> Iterator[Recip
             "scale.staleness plays ahead.",
             f"{remedy} choose a sampler that does not, such as uniform.",
         )
-    players = [*((part, "guide") for part in recipe.guide), (recipe.judge, "judge")]
+    players = [*((part, "guide") for part in recipe.guide), *((part, "judge") for part in recipe.judge)]
     for part, seam in players:
         if isinstance(made(part, seam), Stateful):
             yield RecipeProblem(

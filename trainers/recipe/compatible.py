@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import torch
 
@@ -22,7 +22,7 @@ from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
 from turnwise.trainers.recipe.no_effect import toy_turns
-from turnwise.trainers.recipe.part import LossPart
+from turnwise.trainers.recipe.part import LossPart, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.scheduled import misfitting_schedules
 from turnwise.trainers.recipe.schema import Recipe
@@ -99,7 +99,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
     if not recipe.loss:
         yield RecipeProblem("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
     strategy = recipe.rollout.strategy.component("strategy")
-    judge = recipe.judge.component("judge")
+    judges = [part.component("judge") for part in recipe.judge]
     yield from _sharing_turns(recipe)
     yield from found_by(lambda: _check_shapes(recipe))
     yield from found_by(lambda: _check_advantages(recipe))
@@ -114,11 +114,15 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             "Set teacher (`turnwise list teacher`), such as {name: model, path: …}.",
         )
         return
-    for seam, given, key in (("strategy", strategy, "rollout.strategy"), ("judge", judge, "judge")):
+    named = ", ".join(repr(judge.name) for judge in judges)
+    for seam, given, key in (
+        ("strategy", repr(strategy.name), "rollout.strategy"),
+        ("judge", named, "judge"),
+    ):
         for other in components(seam):
             if absent & {*other.gives}:
                 yield RecipeProblem(
-                    f"Parts of this recipe need {', '.join(sorted(absent))}, which {seam} {given.name!r} does not give.",
+                    f"Parts of this recipe need {', '.join(sorted(absent))}, which {seam} {given} does not give.",
                     f"Set {key}: {other.name}.",
                 )
                 return
@@ -129,11 +133,13 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
                 f"Add guide: [{other.name}].",
             )
             return
-    if judge.gives and not recipe.needs & {*judge.gives}:
-        yield RecipeProblem(
-            f"judge {judge.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, judge.gives))}.",
-            f"Use credit: {_user_of(judge)}, or judge: none.",
-        )
+    for judge in judges:
+        if judge.gives and not recipe.needs & {*judge.gives}:
+            yield RecipeProblem(
+                f"judge {judge.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, judge.gives))}.",
+                f"Use credit: {_user_of(judge)}, or judge: none.",
+            )
+    yield from _judged_twice(judges)
     if absent:
         yield RecipeProblem(
             f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
@@ -156,6 +162,19 @@ def _sharing_turns(recipe: Recipe) -> Iterator[RecipeProblem]:
                 "turns, whose advantages would be wrong.",
                 f"{instead[0].upper()}{instead[1:]}, or set credit to one that allows for it: {fitting}.",
             )
+
+
+def _judged_twice(judges: Sequence[Component]) -> Iterator[RecipeProblem]:
+    """Yield a problem for each signal that two judges write: the first one's is lost."""
+    given: dict[str, str] = {}
+    for judge in judges:
+        for name in judge.gives:
+            if name in given:
+                yield RecipeProblem(
+                    f"judge {judge.name!r} writes the signal {name!r}, and {given[name]!r} before it writes the same.",
+                    "Name one of them.",
+                )
+            given[name] = judge.name
 
 
 def _check_shapes(recipe: Recipe) -> None:
@@ -314,20 +333,21 @@ def _misfitting_additions(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 def _misfitting_payments(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
     """Signals that a reward cannot pay for: they are known only after it, or forks would not be paid the same."""
-    paid = recipe.reward.needs("reward")
-    for entry in components("signal"):
-        late = sorted(paid & {*entry.gives}) if "rewards" in entry.reads else []
-        if late:
+    late = {name for entry in components("signal") if "rewards" in entry.reads for name in entry.gives}
+    for part in recipe.reward:
+        paid = part.needs("reward")
+        if paid & late:
             yield RecipeProblem(
-                f"reward {recipe.reward.name!r} pays for {late[0]!r}, which is measured after the rewards, since it reads them.",
+                f"reward {part.name!r} pays for {min(paid & late)!r}, which is measured after the rewards, since it reads them.",
                 "Pay for another signal.",
             )
-    if paid and strategy.gives:
-        yield RecipeProblem(
-            f"reward {recipe.reward.name!r} pays for {', '.join(sorted(paid))}, which the forks of rollout.strategy "
-            f"{strategy.name!r} do not have: they would be paid otherwise than episodes.",
-            "Set rollout.strategy: chain, or reward: as_is.",
-        )
+        if strategy.gives and (paid or part.component("reward").whole):
+            what = f"pays for {', '.join(sorted(paid))}, which" if paid else "looks at all groups, which"
+            yield RecipeProblem(
+                f"reward {part.name!r} {what} the forks of rollout.strategy {strategy.name!r} do not have: "
+                "they would be paid otherwise than episodes.",
+                "Set rollout.strategy: chain, or reward: as_is.",
+            )
 
 
 def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
@@ -335,7 +355,7 @@ def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
     entry = recipe.rollout.strategy.component("strategy")
     strategy: Strategy = recipe.rollout.strategy.build("strategy")
     plan = [[Request(Task("dry", "?", {}), i) for i in range(size)] for size in sorted(sizes)]
-    trial = strategy(DryRunner(recipe.reward.build("reward")), plan)
+    trial = strategy(DryRunner(payer_of(recipe.reward)), plan)
     with contextlib.suppress(StopIteration):  # it waits for nothing, so it ends in one step
         trial.__await__().send(None)
     if entry.only_measures and not recipe.needs & {*entry.gives}:

@@ -36,6 +36,8 @@ def _changed(old: Any, keys: list[str], value: Any, path: list[str]) -> Any:
         old = _default(path) if path else {}
     if isinstance(old, str):
         old = {"path" if path == ["model"] else "name": old}
+    if len(path) == 1 and path[0] in ("judge", "reward") and not isinstance(old, list):
+        old = [old]
     if isinstance(old, list):
         return _changed_in_list(old, keys, value, path)
     if not isinstance(old, dict):

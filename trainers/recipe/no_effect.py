@@ -23,7 +23,7 @@ from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch
 from turnwise.trainers.recipe.foreign import corrected_in_vain
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
-from turnwise.trainers.recipe.part import LossPart, Part
+from turnwise.trainers.recipe.part import LossPart, Part, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Optimizer, Recipe
 
@@ -177,7 +177,7 @@ def _outcome(recipe: Recipe) -> Iterator[RecipeProblem]:
     if alone and is_blind_to_outcomes(recipe.credit):
         yield RecipeProblem(
             f"credit {recipe.credit.name!r} gives what solved a task and what failed it the same where only last turns are paid, "
-            f"and reward {recipe.reward.name!r} pays no others.",
+            f"and reward {' + '.join(part.name for part in recipe.reward)!r} pays no others.",
             "Let turns be paid (reward: as_is where the environment does, or from_signal), or choose another credit rule.",
         )
 
@@ -336,12 +336,12 @@ def _may_pay_others(recipe: Recipe) -> bool:
     return bool(recipe.rollout.env_options) or len(known) < len(declared) or kinds != {RewardKind.OUTCOME}
 
 
-def pays_the_outcome_alone(part: Part, *, others: bool) -> bool:
-    """Say whether a reward leaves only last turns something, whatever those before earned; ``others``: beside the outcome, too.
+def pays_the_outcome_alone(parts: Sequence[Part], *, others: bool) -> bool:
+    """Say whether rewards in a row leave only last turns something, whatever those before earned; ``others``: beside the outcome, too.
 
-    >>> [pays_the_outcome_alone(Part(name=name), others=True) for name in ("success", "verified", "as_is")]
+    >>> [pays_the_outcome_alone([Part(name=name)], others=True) for name in ("success", "verified", "as_is")]
     [False, True, False]
-    >>> [pays_the_outcome_alone(Part(name=name), others=False) for name in ("success", "verified", "as_is")]
+    >>> [pays_the_outcome_alone([Part(name=name)], others=False) for name in ("success", "verified", "as_is")]
     [True, True, False]
     """
     ends = [EndReason.SOLVED, EndReason.FAILED] * (len(SOLVED_OR_NOT) // 2)
@@ -350,7 +350,7 @@ def pays_the_outcome_alone(part: Part, *, others: bool) -> bool:
         for earned, end in zip(SOLVED_OR_NOT, ends, strict=True)
     ]
     try:
-        paid = [[turn.reward for turn in one.trajectory.turns] for one in part.build("reward")(group)]
+        paid = [[turn.reward for turn in one.trajectory.turns] for one in payer_of(parts)(group)]
     except RecipeError:  # it needs more than these episodes have
         return False
     return not any(any(row[:-1]) for row in paid) and len({row[-1] for row in paid}) > 1

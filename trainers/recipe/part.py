@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import pydantic
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, get_component
+from turnwise.trainers.kit.payer import Payer, RewardInRow
 
 
 def _no_bool(value: Any) -> Any:
@@ -59,6 +60,22 @@ class Part(pydantic.BaseModel):
     def build(self, seam: str) -> Callable[..., Any]:
         """The function with its options fixed; raises RecipeError where they do not fit."""
         return self.component(seam).build(self.options)
+
+
+def payer_of(parts: Sequence[Part]) -> Payer:
+    """The rewards of a recipe, to be paid one after the other; raises RecipeError where options do not fit."""
+    return Payer(
+        [RewardInRow(part.name, part.build("reward"), part.component("reward").whole) for part in parts]
+    )
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def needs_of(parts: Sequence[Part], seam: str) -> frozenset[str]:
+    """The signals that several parts of a kind ask for."""
+    return frozenset[str]().union(*(part.needs(seam) for part in parts))
 
 
 def departing(part: Part, seam: str) -> dict[str, Any]:
@@ -123,3 +140,7 @@ class TeacherPart(Part):
     """A teacher, and how many of its likeliest tokens losses are told."""
 
     top: Annotated[Whole, Field(ge=0)] = 0
+
+
+InRow = Annotated[list[Part], BeforeValidator(_as_list), Field(min_length=1)]
+"""Parts one after the other; one alone may be written without the brackets."""

@@ -14,6 +14,7 @@ from turnwise.secrets import redact_options
 from turnwise.trainers.recipe.part import (
     Count,
     GuidePart,
+    InRow,
     LossPart,
     Number,
     Part,
@@ -424,14 +425,15 @@ class Recipe(Section):
     teacher: TeacherPart | None = None
     """The teacher says how likely it finds the sampled tokens (`turnwise list teacher`), for losses and credit rules that ask for
     it; `top` is the number of tokens that it would rather have seen, for losses that ask for these."""
-    judge: Part = Part(name="none")
-    """The judge assesses single turns, for credit rules that ask for such process labels (`turnwise list
-    judge`)."""
+    judge: InRow = [Part(name="none")]
+    """Judges assess single turns, one after the other, for parts that ask for such process labels (`turnwise list
+    judge`); one alone needs no brackets."""
     signals: list[Part] = []
     """Here stand signals that have options, or that are chosen where several give what a part asks for (`turnwise list
     signal`). All others are found by what the parts need."""
-    reward: Part = Part(name="as_is")
-    """This part transforms the environment's rewards before credit is assigned (`turnwise list reward`)."""
+    reward: InRow = [Part(name="as_is")]
+    """These parts transform the environment's rewards before credit is assigned, one after the other (`turnwise list reward`):
+    each sees what the last paid. One alone needs no brackets."""
     credit: Part = Part(name="return_to_go")
     """The credit rule (advantage estimator) turns rewards into one advantage per turn or per token
     (`turnwise list credit`)."""
@@ -482,7 +484,8 @@ class Recipe(Section):
     @property
     def needs(self) -> frozenset[str]:
         """The signals that the parts ask for."""
-        parts = [(self.credit, "credit"), (self.reward, "reward"), (self.filter, "filter")]
+        parts = [(self.credit, "credit"), (self.filter, "filter")]
+        parts += [(part, "reward") for part in self.reward]
         parts += [(part, "shape") for part in self.shape]
         parts += [(part, "loss") for part in (*self.loss, *self.foreign_losses)]
         asked = {need for part, seam in parts for need in part.needs(seam)}
@@ -515,7 +518,8 @@ class Recipe(Section):
         """The parts that are no signals and give some, each with its kind."""
         teachers = [(self.teacher, "teacher")] if self.teacher else []
         guides = [(part, "guide") for part in self.guide]
-        return [(self.rollout.strategy, "strategy"), *guides, (self.judge, "judge"), *teachers]
+        judges = [(part, "judge") for part in self.judge]
+        return [(self.rollout.strategy, "strategy"), *guides, *judges, *teachers]
 
     @property
     def whole_groups(self) -> bool:

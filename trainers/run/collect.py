@@ -19,6 +19,7 @@ from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, check_played, plays_instead
 from turnwise.trainers.kit.meter import PartMeter
+from turnwise.trainers.kit.reward_edits import part_total
 from turnwise.trainers.recipe.schema import Refill, Rollout
 from turnwise.trainers.run.again import play_on
 from turnwise.trainers.run.door import limits_of
@@ -245,12 +246,13 @@ def _has_enough(options: Rollout, parts: Parts, played: Sequence[Group]) -> bool
 
 
 def _is_informative(refill: Refill, parts: Parts, group: Group) -> bool:
-    """By the recipe's rewards, unless they pay for signals, which are not measured yet, and by the share that was solved."""
+    """By the recipe's rewards, unless they pay for signals or look at all groups, which are not there yet, and by the share that was solved."""
     members = [group[i] for i in _counting(group)]
     useful = len(members) == len(group) or (len(members) > 1 and not parts.whole_groups)
     if not useful or not refill.low <= mean(episode.success for episode in members) <= refill.high:
         return False
-    return is_informative(members if parts.paid_signals else parts.reward(members))
+    known = not parts.paid_signals and not parts.reward.whole
+    return is_informative(parts.reward(members) if known else members)
 
 
 def _weights(
@@ -302,11 +304,11 @@ def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
 
 
 async def _judged(parts: Parts, played: Sequence[Group]) -> list[Group]:
-    """The groups as the judge leaves them; it is not shown what failed."""
+    """The groups as the judges leave them; they are not shown what failed."""
     counting = [_counting(group) for group in played]
-    shown = await parts.judge(
-        [[group[i] for i in found] for group, found in zip(played, counting, strict=True)]
-    )
+    shown: list[Group] = [[group[i] for i in found] for group, found in zip(played, counting, strict=True)]
+    for judge in parts.judges:
+        shown = await judge(shown)
     return [
         [judged[found.index(i)] if i in found else episode for i, episode in enumerate(group)]
         for group, found, judged in zip(played, counting, shown, strict=True)
@@ -390,8 +392,18 @@ def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, floa
         "episodes_failed": float(collected.failed),
         **{name: float(count) for name, count in collected.cost.to_json().items()},
         **collected.figures,
+        **_components(episodes),
         **_foreign(episodes),
         **_sampled(collected),
+    }
+
+
+def _components(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Of each reward component, what a trajectory earned by it in the mean; nothing where all is the outcome."""
+    names = sorted({name for one in episodes for turn in one.trajectory.turns for name in turn.rewards})
+    return {
+        f"reward/{name}": sum(part_total(one.trajectory.turns, name) for one in episodes) / len(episodes)
+        for name in (names if names != ["outcome"] else ())
     }
 
 

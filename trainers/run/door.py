@@ -183,7 +183,7 @@ class PreflightOptions(NamedTuple):
         roles: where environments are.
         suites: those of the run.
         demonstrator: the warm start's; empty: there is none.
-        reward: the recipe's.
+        rewards: the recipe's.
         credit: the recipe's.
         context_key: by which key the context can be raised.
     """
@@ -193,7 +193,7 @@ class PreflightOptions(NamedTuple):
     roles: Roles
     suites: Mapping[str, float]
     demonstrator: str
-    reward: Part
+    rewards: Sequence[Part]
     credit: Part
     context_key: str
 

@@ -6,11 +6,20 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.trainers.core import Credit, Filter, Judge, Reward, Shape, Stateful
+from turnwise.trainers.core import Credit, Filter, Judge, Shape, Stateful
 from turnwise.trainers.guide.core import Guide
+from turnwise.trainers.kit.payer import Payer
 from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
 from turnwise.trainers.recipe.levels import level_of_correction
-from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, made
+from turnwise.trainers.recipe.part import (
+    GuidePart,
+    LossPart,
+    Part,
+    SourcePart,
+    made,
+    needs_of,
+    payer_of,
+)
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.source.core import Source, SourceContext, SourceDraw
 from turnwise.trainers.source.held_out import HeldOut
@@ -52,14 +61,15 @@ class Parts(NamedTuple):
         guides: play with help, one after the other.
         guided_by: their names.
         shared_turns: several episodes may hold one and the same sampled turn, since a guide says so.
-        judged_by: the judge's name.
+        judges: say of turns what they find, one after the other.
+        judged_by: their names.
         paid_signals: the signals that the reward pays for.
         whole_groups: a group that lost an episode to a failure is dropped; else the others are trained on.
     """
 
     strategy: Strategy
-    judge: Judge
-    reward: Reward
+    judges: Sequence[Judge]
+    reward: Payer
     credit: Credit
     filter: Filter
     shapes: Sequence[Shape]
@@ -67,20 +77,16 @@ class Parts(NamedTuple):
     guides: Sequence[Guide] = ()
     guided_by: Sequence[str] = ()
     shared_turns: bool = False
-    judged_by: str = ""
+    judged_by: Sequence[str] = ()
     sources: Sequence[RunningSource] = ()
     paid_signals: frozenset[str] = frozenset()
     whole_groups: bool = False
 
     @property
     def stateful(self) -> dict[str, Stateful]:
-        """Those that remember, by KIND/NAME; a guide that is named again has its number behind it."""
-        again = [self.guided_by[:n].count(name) for n, name in enumerate(self.guided_by)]
-        guides = {
-            f"guide/{name}{f'/{n + 1}' if n else ''}": guide
-            for name, n, guide in zip(self.guided_by, again, self.guides, strict=True)
-        }
-        judges = {f"judge/{self.judged_by}": self.judge}
+        """Those that remember, by KIND/NAME; a guide or a judge that is named again has its number behind it."""
+        guides = _numbered("guide", self.guided_by, self.guides)
+        judges = _numbered("judge", self.judged_by, self.judges)
         terms = {f"loss/{term.name}": term.loss for term in self.objective.whole}
         sources = {f"source/{source.name}": source.source for source in self.sources}
         shown = {
@@ -97,6 +103,14 @@ class Parts(NamedTuple):
         for name, part in self.stateful.items():
             part.restore(known[name].state())
         return self
+
+
+def _numbered(kind: str, names: Sequence[str], parts: Sequence[object]) -> dict[str, object]:
+    again = [names[:n].count(name) for n, name in enumerate(names)]
+    return {
+        f"{kind}/{name}{f'/{n + 1}' if n else ''}": part
+        for name, n, part in zip(names, again, parts, strict=True)
+    }
 
 
 def build_parts(recipe: Recipe) -> Parts:
@@ -122,8 +136,8 @@ def build_parts(recipe: Recipe) -> Parts:
     )
     return Parts(
         strategy=recipe.rollout.strategy.build("strategy"),
-        judge=made(recipe.judge, "judge"),
-        reward=recipe.reward.build("reward"),
+        judges=[made(part, "judge") for part in recipe.judge],
+        reward=payer_of(recipe.reward),
         credit=recipe.credit.build("credit"),
         filter=recipe.filter.build("filter"),
         shapes=[part.build("shape") for part in recipe.shape],
@@ -131,9 +145,9 @@ def build_parts(recipe: Recipe) -> Parts:
         guides=[part.make() for part in recipe.guide],
         guided_by=[part.name for part in recipe.guide],
         shared_turns=any(part.component("guide").shared_turns for part in recipe.guide),
-        judged_by=recipe.judge.name,
+        judged_by=[part.name for part in recipe.judge],
         sources=[_source(part, recipe.reduce, held_out) for part in recipe.source],
-        paid_signals=recipe.reward.needs("reward"),
+        paid_signals=needs_of(recipe.reward, "reward"),
         whole_groups=recipe.whole_groups,
     )
 

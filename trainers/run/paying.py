@@ -9,28 +9,32 @@ from typing import NamedTuple
 from torch import Tensor
 
 from turnwise.agents.core import Episode
-from turnwise.trainers.core import Group, Reward
+from turnwise.trainers.core import Group
+from turnwise.trainers.kit.payer import Payer
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.learn.collate import TrainingBatch, rewards_of
 
 
 class PaidBatch(NamedTuple):
-    """A batch with the recipe's rewards, and its groups with the same."""
+    """A batch with the recipe's rewards, its groups with the same, and what each reward paid, in the mean of trajectories."""
 
     batch: TrainingBatch
     groups: list[Group]
+    metrics: dict[str, float]
 
 
-def pay(batch: TrainingBatch, groups: Sequence[Group], reward: Reward, asked: Collection[str]) -> PaidBatch:
-    """Pay the groups of a batch by a reward, which sees their turns with the signals ``asked`` of the batch.
+def pay(batch: TrainingBatch, groups: Sequence[Group], rewards: Payer, asked: Collection[str]) -> PaidBatch:
+    """Pay the groups of a batch by rewards in a row, which see their turns with the signals ``asked`` of the batch.
 
     Raises:
-        RunError: it pays what no tensor can hold.
+        RunError: they pay what no tensor can hold.
     """
     signals = {name: batch.turns.signals[name] for name in sorted(asked)}
-    paid = [reward(group) for group in (_seen(groups, signals) if signals else groups)]
+    paid, by_part = rewards.pay(_seen(groups, signals) if signals else groups)
     turns = dataclasses.replace(batch.turns, reward_BK=rewards_of(paid))
-    return PaidBatch(batch._replace(turns=turns), paid)
+    n = max(1, sum(map(len, groups)))
+    told = {f"paid/{name}": x / n for name, x in by_part.items()}
+    return PaidBatch(batch._replace(turns=turns), paid, told if len(rewards.rewards) > 1 else {})
 
 
 def _seen(groups: Sequence[Group], signals: Mapping[str, Tensor]) -> list[Group]:

@@ -25,8 +25,8 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.learn.collate import collate_turns
 from turnwise.trainers.recipe.no_effect import BLIND
+from turnwise.trainers.recipe.part import needs_of, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
-from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.run.door import PreflightOptions
 from turnwise.trainers.run.placement import Placement, env_workers_of
 from turnwise.trainers.run.vacuous import SAME
@@ -217,7 +217,7 @@ def _nothing_to_learn(
             f"There is nothing to learn from: scripts that know the task and trivial ones earned the same in each "
             f"of {len(groups)} tasks ({', '.join(f'{returns[0]:g}' for returns in paid)}).",
             f"Fix the environment's rewards (`turnwise check {groups[0][0].task.env}`), its options "
-            f"(rollout.env_options), or the recipe's reward ({options.reward.name}).",
+            f"(rollout.env_options), or the recipe's reward ({_named(options)}).",
         )
 
 
@@ -233,7 +233,7 @@ def _failure_pays(options: PreflightOptions, played: Sequence[ScriptedEpisodes])
         yield RecipeProblem(
             f"Failure pays better than success: in each of {len(both)} tasks every failed episode earned more than any "
             f"solved one ({min(failed):g} against {max(solved):g} in the first).",
-            f"Turn the recipe's reward around ({options.reward.name}), or the environment's (rollout.env_options).",
+            f"Turn the recipe's reward around ({_named(options)}), or the environment's (rollout.env_options).",
         )
 
 
@@ -242,7 +242,7 @@ def _nothing_credited(
 ) -> Iterator[RecipeProblem]:
     """Yield a problem if good play and trivial play earn otherwise, and the credit rule gives neither an advantage."""
     groups = _rewarded(options, played)
-    if not groups or options.credit.needs("credit") or options.reward.needs("reward"):
+    if not groups or options.credit.needs("credit") or needs_of(options.rewards, "reward"):
         return  # signals are measured of the policy's own episodes
     returns = [episode.trajectory.total_reward for group in groups for episode in group]
     turns = collate_turns(groups)
@@ -260,13 +260,15 @@ def _nothing_credited(
 
 def _rewarded(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> list[Group]:
     """By task what was played by anyone, where a script knows the task, with the recipe's rewards."""
-    pays_signals = bool(
-        options.reward.needs("reward")
-    )  # which a script does not have: the environment's own, then
-    reward = as_is if pays_signals else options.reward.build("reward")
+    scripted = [part for part in options.rewards if not part.needs("reward")]  # a script has no signals
+    reward = payer_of(scripted)
     shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
     groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
-    return [reward(group) for group in groups if len(group) > 1]
+    return reward.pay([group for group in groups if len(group) > 1]).groups
+
+
+def _named(options: PreflightOptions) -> str:
+    return ", ".join(part.name for part in options.rewards)
 
 
 def _task(episode: Episode) -> str:

@@ -94,9 +94,9 @@ def update_policy(
     if asked:
         batch, metrics = signals.measure(see, batch, together, only=asked)
     with meter.of("reward"):
-        batch, paid = pay(batch, together, parts.reward, asked)
+        batch, paid, told = pay(batch, together, parts.reward, asked)
     batch, measured = signals.measure(see, batch, paid)
-    metrics |= measured
+    metrics |= measured | told
     turns = batch.turns
     with meter.of("credit"):
         credit = parts.credit(turns)

@@ -22,7 +22,7 @@ from turnwise.trainers.recipe.part import LossPart, Part, SourcePart, departing
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.run.parts import build_parts
 
-SEVERAL = ("shape", "loss", "signals", "guide", "source")
+SEVERAL = ("judge", "reward", "shape", "loss", "signals", "guide", "source")
 
 
 def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
@@ -63,8 +63,10 @@ def composition(recipe: Recipe) -> Composition:
     ]
     listed = [f"{kind} {name}" for kind, name in helpers if f"{kind}/{name}" in steps]
     beside = [f"{kind} {name}" for kind, name in helpers if f"{kind}/{name}" not in steps]
-    if recipe.reward.name != Recipe.model_fields["reward"].default.name:
-        listed.append(f"what reward {recipe.reward.name} does to the environment's")
+    if recipe.reward != Recipe.model_fields["reward"].default:
+        listed.append(
+            f"what reward {' + '.join(part.name for part in recipe.reward)} does to the environment's"
+        )
     if recipe.rollout.refill:
         listed.append("rollout.refill")
     losses = measured_losses(recipe.loss)
@@ -107,7 +109,7 @@ def _needed(recipe: Recipe) -> frozenset[str]:
     """The signals that parts other than losses ask for, and those that are made of."""
     parts = [
         (recipe.credit, "credit"),
-        (recipe.reward, "reward"),
+        *((part, "reward") for part in recipe.reward),
         *((part, "shape") for part in recipe.shape),
     ]
     asked = frozenset(need for part, kind in parts for need in part.needs(kind))
@@ -164,7 +166,7 @@ def _with_help(recipe: Recipe, found: Mapping[str, ProcessBias]) -> dict[str, Pr
 
 def _parts(recipe: Recipe) -> dict[str, Any]:
     """All of a recipe that the bias depends on."""
-    single = ("judge", "reward", "credit", "correction", "filter", "reduce", "teacher")
+    single = ("credit", "correction", "filter", "reduce", "teacher")
     parts: dict[str, Part | list[Any] | int | str] = {seam: plain(getattr(recipe, seam)) for seam in single}
     parts |= {seam: [plain(part) for part in getattr(recipe, seam)] for seam in SEVERAL}
     strategy, size = plain(recipe.rollout.strategy), recipe.rollout.group_size
