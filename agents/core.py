@@ -93,6 +93,15 @@ def lie_in(
     """
     if len(logprobs) != len(token_ids):
         return f"{len(token_ids)} tokens came with {len(logprobs)} log-probabilities"
+    if (
+        token_ids
+        and math.isfinite(sum(logprobs))  # so that none of them is infinite or no number
+        and max(logprobs) <= SURE
+        and min(token_ids) >= 0
+        and max(token_ids) < vocabulary
+        and not any(token in stop_ids for token in token_ids[:-1])
+    ):
+        return ""
     for number, (token, logprob) in enumerate(zip(token_ids, logprobs, strict=True), 1):
         if not 0 <= token < vocabulary:
             return f"token {number} is {token!r:.40}, and the model has those from 0 to {vocabulary - 1}"

@@ -55,6 +55,16 @@ def left_open(prompt: str) -> str:
     return found[0] if found else ""
 
 
+def ends_a_tag(end: str) -> bool:
+    """Return whether an opening tag that begins before this end of a prompt may end in it.
+
+    >>> ends_a_tag("ink>\\n"), ends_a_tag(""), ends_a_tag("<|im_start|>assistant\\n")
+    (True, True, False)
+    """
+    stripped = end.rstrip().lower()
+    return any(tag.rstrip().endswith(stripped) for tag in _CLOSED_BY if len(tag) > len(stripped))
+
+
 def closing(opened: str) -> str:
     """The tag that closes what this opening tag opens.
 

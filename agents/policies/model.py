@@ -110,7 +110,11 @@ class ModelPolicy:
     async def act(self, history: History) -> Reply:
         new, fresh = prompt_ids(history, self.renderer)
         prompt = [*new] if fresh else [*history.token_ids, *new]
-        reply = await self.reply(history, prompt, prompt)
+        reply = await self._sample(history, prompt, None)
+        if reply.end is None:
+            if fresh:
+                history.token_ids = []
+            history.token_ids += (*new, *reply.action_ids)
         return reply._replace(prompt_ids=new, parent=ROOT if fresh and history.turns else PREVIOUS)
 
     async def reply(
@@ -121,6 +125,13 @@ class ModelPolicy:
         The reply lacks the tokens of its prompt. Where there is no room for an action it says that the episode ends.
         ``max_tokens`` may be fewer than the policy's own.
         """
+        reply = await self._sample(history, prompt, max_tokens)
+        if reply.end is None:
+            history.token_ids = [*kept, *reply.action_ids]
+        return reply
+
+    async def _sample(self, history: History, prompt: Sequence[int], max_tokens: int | None) -> Reply:
+        """:meth:`reply`, of which the history is not told."""
         room = self.engine.context_length - len(prompt)
         if room < 1:
             spans = (VersionSpan(0, self.version),)
@@ -139,7 +150,6 @@ class ModelPolicy:
             self.in_flight -= 1
         self.sampled += len(done.token_ids)
         self._refuse_lies(done, most)
-        history.token_ids = [*kept, *done.token_ids]
         message = self.renderer.parse(done.token_ids, history.tools, prompt)
         served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
         return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)

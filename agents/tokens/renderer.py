@@ -17,13 +17,15 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.agents.tokens.encoding import ControlToken, Encoder, plain
+from turnwise.agents.tokens.encoding import MOST_KEPT, ControlToken, Encoder, plain
+from turnwise.agents.tokens.frames import TailFrames
 from turnwise.agents.tokens.growing import GrowingChat
+from turnwise.agents.tokens.shared import TextCache
 from turnwise.agents.tokens.telling import told_below
 from turnwise.agents.tokens.template import SENTINEL, Chat, ChatTemplate, Entry, ToolsFormat, template_source
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall
-from turnwise.tools.thoughts import closing, left_open
+from turnwise.tools.thoughts import closing, ends_a_tag, left_open
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -74,6 +76,9 @@ class Renderer:
         self.encoder = Encoder(tokenizer, template_source(tokenizer))
         self.clock = clock or datetime.now()
         self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {}, self.clock)
+        self._starts = TextCache[tuple[tuple[Message, ...], int], tuple[Sequence[Tool], tuple[int, ...]]](
+            MOST_KEPT
+        )
         self._end, self._end_inside = self._find_end()
         stops = {*ends} & tokenizer.added_tokens_decoder.keys()
         self._call_ends = self._find_call_ends()
@@ -86,6 +91,7 @@ class Renderer:
         )
         self._opened = self.template.render(_OPENING)
         self.append_only = all(map(self._leaves_alone, _trials()))
+        self._frames = TailFrames(self.template, template_source(tokenizer), self._continued)
 
     @functools.cached_property
     def longest_token(self) -> int:
@@ -119,9 +125,21 @@ class Renderer:
         """Tokens of a whole conversation, up to where the policy's reply begins; ``kept`` as in :meth:`extend`."""
         told = told_below(messages, self.instruction)
         if kept is None:
-            return tuple(self.encoder.encode(self.template.render(told, tools)))
+            return self._started(tuple(told), tools)
         kept.encoded = self.encoder.encode_on(kept.begin(told, tools), kept.encoded)
         return tuple(kept.encoded.ids)
+
+    def _started(self, told: tuple[Message, ...], tools: Sequence[Tool]) -> tuple[int, ...]:
+        """Tokens of a whole conversation; those of a first prompt, which a group shares, are made once."""
+        lasting = isinstance(tools, tuple) and not any(message.tool_calls for message in told)
+        key = (told, id(tools))
+        if lasting and (known := self._starts.get(key)) is not None and known[0] is tools:
+            return known[1]
+        text = self.template.render(told, tools)
+        ids = tuple(self.encoder.encode(text))
+        if lasting:
+            self._starts.keep(key, (tools, ids), len(text))
+        return ids
 
     def instructed(self, instruction: str) -> Renderer:
         """The same renderer with another instruction."""
@@ -159,7 +177,7 @@ class Renderer:
         place = len(messages) - new - 1
         reply = messages[place]
         if self.append_only:
-            tail = self._tail(_OPENING, reply, messages[place + 1 :], ())
+            tail = self._frames.tail(reply, messages[place + 1 :])
             if tail is None:
                 return Extension(self.start(messages, tools), fresh=True)
         else:
@@ -209,8 +227,7 @@ class Renderer:
         """
         opened = self._left_open(prompt)
         said = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
-        text = self.tokenizer.decode(list(said), clean_up_tokenization_spaces=False)
-        assert isinstance(text, str)
+        text = self._decoded(said)
         native = self.template.can.dialect
         if native is not None and native is not self.template.dialect:
             text = native.unwrap(text)
@@ -223,9 +240,24 @@ class Renderer:
         """The opening tag of a thought in which a prompt ends."""
         if not prompt:
             return ""
-        end = self.tokenizer.decode(list(prompt[-_LONGEST_OPENING:]), clean_up_tokenization_spaces=False)
-        assert isinstance(end, str)
-        return left_open(end)
+        end = self.opening
+        if self._always_open is not None and tuple(prompt[-len(end) :]) == end:
+            return self._always_open
+        return left_open(self._decoded(prompt[-_LONGEST_OPENING:]))
+
+    @functools.cached_property
+    def _always_open(self) -> str | None:
+        """The opening tag in which a prompt ends that ends as the template lets it end; None: that depends on what is before."""
+        end = self._decoded(self.opening)
+        return None if ends_a_tag(end) else left_open(end)
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        """The text of tokens as it stands; the tokeniser's own method takes twice as long for the same."""
+        return self.tokenizer.backend_tokenizer.decode(list(ids), skip_special_tokens=False)
+
+    def _continued(self, reply: Message, new: Sequence[Message]) -> str | None:
+        """The text after a reply where nothing that stands before it counts."""
+        return self._tail(_OPENING, reply, new, ())
 
     def _tail(
         self, head: Sequence[Message], reply: Message, new: Sequence[Message], tools: Sequence[Tool]

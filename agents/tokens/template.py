@@ -181,6 +181,10 @@ class ChatTemplate:
             parts.append(self.dialect.render([ToolCall(one["name"], one["arguments"]) for one in said]))
         return "\n".join(parts)
 
+    def guarded(self, text: str) -> str:
+        """What data says, as it may be put into a template."""
+        return self._encoder.guard(text)
+
     def writes_call(self, message: Message) -> bool:
         """Say whether this message holds calls that the template writes."""
         return bool(message.tool_calls) and self.tools_format == "template"

@@ -1,11 +1,14 @@
-"""The options of a chat template: the names that it reads from outside."""
+"""The source of a chat template: the names that it reads from outside, and the strings that it looks for in texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.registry import not_found
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
 
 _ALWAYS_GIVEN = frozenset(
     (
@@ -47,9 +50,75 @@ def template_options(source: str) -> tuple[str, ...]:
     >>> template_options("{% if enable_thinking %}{{ messages[0].content }}{% endif %}")
     ('enable_thinking',)
     """
+    from jinja2 import meta
+
+    tree = _parsed(source)
+    if tree is None:
+        return ()  # its first use says what is wrong with it
+    return tuple(sorted(meta.find_undeclared_variables(tree) - _ALWAYS_GIVEN))
+
+
+class LookedFor(NamedTuple):
+    """Strings by which a template may decide what it writes, or change it: ``inside`` texts, and those that it compares ``equal``."""
+
+    inside: tuple[str, ...]
+    equal: tuple[str, ...]
+    known: bool = True  # the source could be read
+
+
+def words_looked_for(source: str) -> LookedFor:
+    """The strings that a chat template may look for in what messages say; white space aside.
+
+    >>> words_looked_for("{% if '</think>' in m.content and m['role'] == 'user' %}{{ 'Hi ' + m.content.split('#')[0] }}{% endif %}")
+    LookedFor(inside=('#', '</think>'), equal=('user',), known=True)
+    """
+    tree = _parsed(source)
+    if tree is None:
+        return LookedFor((), (), known=False)
+    inside, equal = set[str](), set[str]()
+    _look(tree, inside, equal, written=False)
+    return LookedFor(*(tuple(sorted(word for word in words if word.strip())) for words in (inside, equal)))
+
+
+def _look(node: nodes.Node, inside: set[str], equal: set[str], *, written: bool) -> None:
+    """Collect the strings below a node, which is ``written`` as it stands or not."""
+    from jinja2 import nodes
+
+    if isinstance(node, nodes.Const):
+        if isinstance(node.value, str) and not written:
+            inside.add(node.value)
+        return
+    if isinstance(node, nodes.Compare) and _compares_whole(node):
+        for one in (node.expr, *(operand.expr for operand in node.ops)):
+            _look(one, equal if isinstance(one, nodes.Const) else inside, equal, written=False)
+        return
+    if isinstance(node, nodes.CondExpr):
+        _look(node.test, inside, equal, written=False)
+        for one in (node.expr1, node.expr2):
+            if one is not None:
+                _look(one, inside, equal, written=written)
+        return
+    below = list(node.iter_child_nodes())
+    if isinstance(node, (nodes.Getitem, nodes.Pair)):  # a key, which is no part of a text
+        key = node.arg if isinstance(node, nodes.Getitem) else node.key
+        below = [one for one in below if one is not key or not isinstance(one, nodes.Const)]
+    passes = isinstance(node, nodes.Output) or (written and isinstance(node, (nodes.Add, nodes.Concat)))
+    for one in below:
+        _look(one, inside, equal, written=passes)
+
+
+def _compares_whole(node: nodes.Compare) -> bool:
+    """Say whether whole values are compared, no parts of them."""
+    from jinja2 import nodes
+
+    return all(one.op in ("eq", "ne") for one in node.ops) and node.find(nodes.Slice) is None
+
+
+def _parsed(source: str) -> nodes.Template | None:
+    """The syntax of a template; None where it has a mistake."""
     import jinja2
     import jinja2.ext
-    from jinja2 import meta, nodes
+    from jinja2 import nodes
 
     class Generation(jinja2.ext.Extension):
         tags = {"generation"}  # noqa: RUF012
@@ -61,7 +130,6 @@ def template_options(source: str) -> tuple[str, ...]:
 
     env = jinja2.Environment(extensions=["jinja2.ext.loopcontrols", Generation])
     try:
-        read = meta.find_undeclared_variables(env.parse(source))
+        return env.parse(source)
     except jinja2.TemplateError:
-        return ()  # its first use says what is wrong with it
-    return tuple(sorted(read - _ALWAYS_GIVEN))
+        return None

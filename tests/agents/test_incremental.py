@@ -160,6 +160,89 @@ def test_a_template_that_rewrites_what_had_settled_is_found_out_and_rendered_who
     assert "rewrote what had settled after 32 turns. Prompts since turn 16 can lack that" in caplog.text
 
 
+# --- frames ------------------------------------------------------------------------------------------
+
+
+def chatml(written: str) -> Renderer:
+    """A renderer whose template writes a user's message as told, else as ChatML."""
+    odd = copy.deepcopy(family_tokenizer("chatml"))
+    source, was = str(odd.chat_template), "message.role + '\\n' + message.content + "
+    assert was in source
+    odd.chat_template = source.replace(was, f"message.role + '\\n' + ({written}) + ")
+    return Renderer(odd, tools_format="none")
+
+
+def asked(made: Renderer, question: str) -> tuple[Extension, Extension, int]:
+    """What follows a reply when this is asked, the same rendered anew, and how often the template was called for the first."""
+    talk = [Message("user", "x"), Message("assistant", "Sure."), Message("user", question)]
+    before = made.encoder.work.renderings
+    found = made.extend(talk, 1, made.stop_ids[0])
+    count = made.encoder.work.renderings - before
+    return found, anew(made, talk, 1, made.stop_ids[0], ()), count
+
+
+def test_a_turn_of_a_known_form_is_not_rendered_unless_it_says_what_the_template_looks_for() -> None:
+    made = chatml("message.content if 'bell' not in message.content else 'RANG'")
+    assert made.append_only
+    counts: list[int] = []
+    for words in ("one", "two", "three", "four", "a bell", "five", " five\n", " six\n", "", "x < 3 & y"):
+        found, whole_one, count = asked(made, words)
+        assert found == whole_one, words
+        counts.append(count)
+    assert counts[0] > counts[1] == counts[2] > 0  # first with other words too; its uses 1, 2 and 4 are tried
+    assert not counts[3]
+    assert counts[5]
+    assert counts[4]
+    assert counts[8]
+    assert not counts[9]
+
+
+@pytest.mark.parametrize(
+    "written", ["message.content | e", "message.content | replace('\\n', ' ')", "message.content[:60]"]
+)
+def test_words_that_a_template_changes_are_always_rendered(written: str) -> None:
+    made = chatml(written)
+    for words in ("one", "Two\nthree", "four", "z" * 99):
+        found, whole_one, count = asked(made, words)
+        assert found == whole_one
+        assert count
+
+
+def test_a_template_that_changes_its_ways_is_found_out_at_a_power_of_two(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = chatml("message.content if message.content | length < 500 else 'TOO LONG'")
+    for words in ("one", "two", "three", "four", "z" * 600, "five"):
+        found, whole_one, count = asked(made, words)
+        assert found == whole_one, words
+    assert count
+    assert "in another way than it wrote 4 of the same form" in caplog.text
+
+
+def test_what_follows_a_call_names_it_where_the_template_does() -> None:
+    made = Renderer(family_tokenizer("chatml"))
+    odd = copy.deepcopy(family_tokenizer("chatml"))
+    odd.chat_template = str(odd.chat_template).replace(
+        "'\\n<tool_response>\\n'",
+        "'\\n<tool_response>\\n' + messages[loop.index0 - 1].tool_calls[0].function.name + ': '",
+    )
+    naming = Renderer(odd)
+    assert naming.append_only == made.append_only
+    for name in ("look", "order", "look", "order", "sell"):
+        talk = [
+            Message("user", "x"),
+            Message("assistant", "", (ToolCall(name, {"n": 1}, "call_0"),)),
+            Message("tool", "done", tool_call_id="call_0"),
+        ]
+        for one in (made, naming):
+            assert one.extend(talk, 1, None, (tool(look),)) == anew(one, talk, 1, None, (tool(look),))
+        said = naming.tokenizer.decode([*naming.extend(talk, 1, None, (tool(look),)).ids])
+        assert f"{name}: done" in said
+    before = made.encoder.work.renderings
+    made.extend(talk, 1, None)
+    assert made.encoder.work.renderings == before  # one frame serves all calls
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.family}-{kind.form}")
 def test_the_work_of_a_turn_does_not_grow_with_the_conversation(kind: TalkKind) -> None:
     """But for the whole rendering that is compared at each power of two."""

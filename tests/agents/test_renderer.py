@@ -361,7 +361,7 @@ def test_a_system_message_that_stays_in_the_first_question_does_not() -> None:
 
 
 def test_append_only_templates_cost_the_same_however_long_the_conversation() -> None:
-    made = renderer("chatml")
+    made = Renderer(family_tokenizer("chatml"))  # a fresh one, which has no frame of this turn
     long = [Message(role, "z" * 1000) for _ in range(200) for role in ("user", "assistant")]
     seen: list[int] = []
     render = made.template.render
