@@ -163,6 +163,16 @@ class TokenLoss(NamedTuple):
     metrics: Mapping[str, Tensor]
 
 
+class Nucleus(NamedTuple):
+    """Nucleus of a distribution: its likeliest tokens, as long as their mass is below ``mass``.
+
+    ``crossing``: with the token by which it is reached.
+    """
+
+    mass: float
+    crossing: bool = False
+
+
 @dataclass(frozen=True)
 class WholeBatch:
     """Input of a loss that declares ``whole``: a minibatch of whole groups, with its log-probabilities as leaves.
@@ -188,6 +198,8 @@ class WholeBatch:
         reference_logp_RT: log-probability under the frozen reference, where a loss needs it.
         signals: what the run measured and the loss needs, by name: of turns (B, K) or trajectories (B,), and of tokens
             (R, T) under names that begin with ``token_``; constants.
+        nucleus_RT: entropy of the nucleus at each sampled position, in nats: a leaf, for losses that ask for it by their attribute
+            ``nucleus`` (a :class:`Nucleus`). None stands for ``entropy_RT``.
     """
 
     logp_RT: Tensor
@@ -206,6 +218,7 @@ class WholeBatch:
     weight_B: Tensor
     reference_logp_RT: Tensor | None = None
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    nucleus_RT: Tensor | None = None
 
 
 class WholeLoss(NamedTuple):

@@ -30,6 +30,7 @@ class Token:
     weight: float
     trajectory: int
     turn: int
+    nucleus: float = 0.0
 
 
 @dataclass

@@ -17,6 +17,7 @@ from torch import Tensor
 from turnwise.agents.core import PREVIOUS, Episode
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
 from turnwise.registry import get_component
@@ -27,7 +28,9 @@ from turnwise.trainers.check.small_policy import (
     signal_setup,
 )
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.learn.collate import TrainingBatch, collate
+from turnwise.trainers.learn.toy_rows import training_batch
 from turnwise.trainers.signal.core import Measured, Reading, Signal, SignalContext
 
 BETA = 0.05
@@ -555,3 +558,44 @@ def information(signal: Part) -> None:
                     text += turn.reply.action_ids
                 expected.append([*(b - a for a, b in itertools.pairwise(scores)), 0.0])
         near(of_turns(found.turn["information"], batch), expected, f"information in {room}", 1e-4)
+
+
+@reference("signal", "tag")
+def tag(signal: Part) -> None:
+    said = ["<Planning>a</planning>go", "<explore>b</explore>go", "<explore>x</explore>take", "<explore>y</explore>go", "stuck",
+            "<reflection>c</reflection>stuck", "<reflection>d</reflection>put", "<monitor>m</monitor>put", "<reflection>e</reflection>look"]  # fmt: skip
+    bad = [False, False, True, False, True, False, False, False, False]
+    expected_tags = [1.0, 2.0, 0.0, 2.0, 0.0, 3.0, 3.0, 4.0, 3.0]
+    paid_if_solved = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for solved in (True, False):
+        one = episode([0.0] * len(said), end=EndReason.SOLVED if solved else EndReason.FAILED)
+        turns = tuple(
+            dataclasses.replace(turn, bad_action=no, reply=turn.reply._replace(message=Message("assistant", text)))
+            for turn, no, text in zip(one.trajectory.turns, bad, said, strict=True)
+        )  # fmt: skip
+        told = dataclasses.replace(
+            one, trajectories={"agent": dataclasses.replace(one.trajectory, turns=turns)}
+        )
+        rows = training_batch([[[-1.0]] * len(said)])
+        found = signal(context("tag"), rows, [[told]])
+        assert found.turn["tag"].tolist() == [expected_tags]
+        expected = [x * solved for x in paid_if_solved]
+        assert found.turn["tag_reward"].tolist() == [expected]
+
+
+@reference("signal", "prompt_confidence", lowest=[0.7, 0.01, 0.0, 1.5])
+def prompt_confidence(signal: Part, lowest: float = 0.2) -> None:
+    batch, groups = scene()
+    see, share = context("prompt_confidence"), lowest
+    if not 0 < share <= 1:
+        refuses(lambda: signal(see, batch, groups))
+        return
+    found = signal(see, batch, groups).turn["prompt_confidence"]
+    places = tokens_of(batch)
+    for b in range(len(found)):
+        r, first = places[b, 0][0]
+        ids = row(batch, r)[:first]
+        known = logits(see.learner.model, ids)
+        said = sorted(known[t - 1, ids[t]].item() for t in range(1, first))
+        kept = said[: max(1, math.ceil(share * len(said) - 1e-9))]
+        assert math.isclose(found[b].item(), math.exp(mean(kept)), rel_tol=2e-5)

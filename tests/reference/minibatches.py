@@ -26,6 +26,8 @@ SEEDS = range(12)
 ROW, TRAJECTORY = ("turn", "trajectory"), [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 GROUP = [0, 0, 0, 0, 1, 1, 1, 2, 3, 3]
 STEP = 1e-6
+APART = ("weight", "teacher_logp", "nucleus")
+"""What the toy batches do not take."""
 
 
 def minibatch(seed: int) -> tuple[dict[str, Any], Batch]:
@@ -57,6 +59,8 @@ def minibatch(seed: int) -> tuple[dict[str, Any], Batch]:
         "turn": [[t // 2 + 3 * (r == second) for t in range(n)] for r, n in enumerate(lengths)],
         "trajectory": TRAJECTORY,
     }
+    of_nucleus = random.Random(f"nuclei {seed}")  # whatever came before is drawn as it was
+    given["nucleus"] = [[x * of_nucleus.random() for x in row] for row in given["entropy"]]
     seldom(seed, given)
     batch = trajectories(rng, seed)
     kept = [r for r, b in enumerate(TRAJECTORY) if batch.kept[b]]
@@ -105,14 +109,14 @@ def trajectories(rng: random.Random, seed: int) -> Batch:
 
 
 def token_rows(given: Mapping[str, Any], batch: Batch) -> TokenBatch:
-    rows = {name: x for name, x in given.items() if name not in ("weight", "teacher_logp")}
+    rows = {name: x for name, x in given.items() if name not in APART}
     made = token_batch(**rows, group=[batch.group[b] for b in given["trajectory"]])
     return dataclasses.replace(made, signals={"token_teacher_logp": padded(given["teacher_logp"])})
 
 
 def whole_rows(given: Mapping[str, Any], batch: Batch) -> WholeBatch:
     """The weights of the reducer differ, and so do those of the filter."""
-    rows = {name: x for name, x in given.items() if name not in ("weight", "teacher_logp")}
+    rows = {name: x for name, x in given.items() if name not in APART}
     made = whole_batch(
         **rows,
         group=batch.group,
@@ -123,6 +127,7 @@ def whole_rows(given: Mapping[str, Any], batch: Batch) -> WholeBatch:
     return dataclasses.replace(
         made,
         weight_RT=padded(given["weight"]),
+        nucleus_RT=padded(given["nucleus"]).requires_grad_(),
         signals={"token_teacher_logp": padded(given["teacher_logp"])},
     )
 
@@ -164,10 +169,11 @@ def _options(formula: Any) -> Mapping[str, Any]:
 
 
 def slopes(loss: Tensor, rows: TokenBatch | WholeBatch) -> dict[str, Tensor]:
-    grown = torch.autograd.grad(
-        loss.sum(), [rows.logp_RT, rows.entropy_RT], allow_unused=True, materialize_grads=True
-    )
-    return dict(zip(("logp", "entropy"), grown, strict=True))
+    leaves = {"logp": rows.logp_RT, "entropy": rows.entropy_RT}
+    if isinstance(rows, WholeBatch) and rows.nucleus_RT is not None:
+        leaves["nucleus"] = rows.nucleus_RT
+    grown = torch.autograd.grad(loss.sum(), [*leaves.values()], allow_unused=True, materialize_grads=True)
+    return dict(zip(leaves, grown, strict=True))
 
 
 def law_of_tokens(
@@ -212,11 +218,9 @@ def law_of_whole(
     agree(loss.item(), formula(batch, batch), said)
     rng = random.Random(said)
     for direction in range(2):
-        lean = {at: (rng.gauss(0, 1), rng.gauss(0, 1)) for at in batch.tokens}
+        lean = {at: {leaf: rng.gauss(0, 1) for leaf in grown} for at in batch.tokens}
         up, down = (formula(moved(batch, lean, step), batch) for step in (STEP, -STEP))
-        found = sum(
-            grown["logp"][at].item() * a + grown["entropy"][at].item() * b for at, (a, b) in lean.items()
-        )
+        found = sum(grown[leaf][at].item() * a for at, one in lean.items() for leaf, a in one.items())
         steep = (up - down) / (2 * STEP)
         assert math.isclose(found, steep, rel_tol=1e-5, abs_tol=1e-7 * (1 + abs(loss.item()))), (
             f"{said}: slope in direction {direction} is {found}, not {steep}"
@@ -224,10 +228,10 @@ def law_of_whole(
     return metrics
 
 
-def moved(batch: Batch, lean: Mapping[Place, tuple[float, float]], step: float) -> Batch:
+def moved(batch: Batch, lean: Mapping[Place, Mapping[str, float]], step: float) -> Batch:
     """All tokens' log-probabilities and entropies a little further, everything else held fixed."""
     tokens = {
-        at: dataclasses.replace(t, logp=t.logp + step * lean[at][0], entropy=t.entropy + step * lean[at][1])
+        at: dataclasses.replace(t, **{leaf: getattr(t, leaf) + step * a for leaf, a in lean[at].items()})
         for at, t in batch.tokens.items()
     }
     return dataclasses.replace(batch, tokens=tokens)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, exp, sqrt
 
-from plain import deviation, mean, others, over_turns, reference, z
+from plain import Refused, deviation, mean, others, over_turns, reference, z
 from ragged import Ragged, Rows
 
 
@@ -163,3 +163,49 @@ def opo(r: Ragged) -> Rows:
         )
 
     return over_turns(r, of)
+
+
+@reference("credit", "gated_length", share=[0.6, 1.0, 0.0, -0.5, 1.5], alpha=[0.7], success=[0.4], by=[None, "progress"],
+           also=[{"share": 0.6, "success": 0.4}, {"share": 1.0, "success": 0.0}])  # fmt: skip
+def gated_length(
+    r: Ragged, share: float = 0.2, alpha: float = 0.2, success: float = 1.0, by: str | None = "tokens"
+) -> Rows:
+    if share < 0 or share > 1:
+        raise Refused
+    solved = [paid_in_all >= success - 1e-6 for paid_in_all in r.returns]
+    length = [len(row) if by is None else sum(r.turns[by][i]) for i, row in enumerate(r.rewards)]
+    rate = {g: mean([float(s) for s, of in zip(solved, r.group, strict=True) if of == g]) for g in r.group}
+    best = sorted(rate.values(), reverse=True)[: ceil(share * len(rate) - 1e-9)]
+
+    def paid(i: int) -> float:
+        if not solved[i]:
+            return 0.0
+        if rate[r.group[i]] < min(best, default=2.0):
+            return 1.0
+        good = [length[j] for j in r.peers(i) if solved[j]]
+        spread = sqrt(mean([(x - mean(good)) ** 2 for x in good]))
+        return 1 - alpha / (1 + exp(-(length[i] - mean(good)) / (spread + 1e-6)))
+
+    return over_turns(r, lambda i: z(paid(i), [paid(j) for j in r.peers(i)]))
+
+
+@reference("credit", "prof", keep=[2, 3, 1], cost=[0.3], longest=[3], success=[0.4],
+           also=[{"keep": 2, "cost": 0.9, "longest": 2, "success": 0.4}, {"keep": 3, "cost": 0.9, "success": 0.0}])  # fmt: skip
+def prof(r: Ragged, keep: int = 4, cost: float = 0.0, longest: int = 0, success: float = 1.0) -> Rows:
+    if keep < 2:
+        raise Refused
+    average = [mean(row) for row in r.turns["principle"]]
+
+    def worth(i: int) -> float:
+        n = len(r.rewards[i])
+        return average[i] - (cost if n == 1 or (longest > 0 and n >= longest) else 0.0)
+
+    def kept(i: int) -> list[int]:
+        good = sorted((j for j in r.peers(i) if r.returns[j] >= success - 1e-6), key=lambda j: (-worth(j), j))
+        bad = sorted((j for j in r.peers(i) if j not in good), key=lambda j: (average[j], j))
+        pairs = [(a * b, a, b) for a in range(len(good) + 1) for b in range(len(bad) + 1)]
+        total = min(keep, len(good) + len(bad))
+        _, a, b = max(pair for pair in pairs if pair[1] + pair[2] == total)
+        return [*good[:a], *bad[:b]]
+
+    return over_turns(r, lambda i: z(r.returns[i], [r.returns[j] for j in kept(i)]) if i in kept(i) else 0.0)

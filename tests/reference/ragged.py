@@ -203,6 +203,8 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     found.tokens["token_disagreement"] = [
         [[other.random() for _ in turn] for turn in row] for row in found.ids
     ]
+    found.turns["tag"] = [[float(other.randrange(4)) for _ in range(n)] for n in lengths]
+    found.turns["tag_reward"] = [[float(other.random() < 0.5) for _ in range(n)] for n in lengths]
 
 
 def _grown(found: Ragged) -> tuple[Rows, Rows]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import exp, log, sqrt, tanh
 
 from losses import LOTS, METRICS, Batch, Token, kl_old
@@ -372,16 +373,40 @@ def anchor(batch: Batch, share: float, per: str, aim: float | None) -> float:
     return hesitation(first, first, share, per) if aim is None else aim
 
 
-@reference("loss", "siren", share=[0.6], per=["turn"], aim=[0.8, 0.0])
+def in_nucleus(batch: Batch, mass: float) -> Batch:
+    """With the nucleus's entropy for that of all tokens, where there is one."""
+    if mass == 1:
+        return batch
+    tokens = {at: dataclasses.replace(t, entropy=t.nucleus) for at, t in batch.tokens.items()}
+    return dataclasses.replace(batch, tokens=tokens, before=[in_nucleus(one, mass) for one in batch.before])
+
+
+@reference(
+    "loss", "siren", share=[0.6], per=["turn"], aim=[0.8, 0.0], mass=[0.8], crossing=[True],
+    also=[{"mass": 0.5, "crossing": True, "per": "turn"}],
+)  # fmt: skip
 def siren(
-    now: Batch, then: Batch, share: float = 0.2, per: str = "trajectory", aim: float | None = None
+    now: Batch,
+    then: Batch,
+    share: float = 0.2,
+    per: str = "trajectory",
+    aim: float | None = None,
+    mass: float = 1.0,
+    crossing: bool = False,
 ) -> float:
+    now, then = in_nucleus(now, mass), in_nucleus(then, mass)
     return (hesitation(now, then, share, per) - anchor(then, share, per, aim)) ** 2
 
 
 def anchored(
-    batch: Batch, share: float = 0.2, per: str = "trajectory", aim: float | None = None
+    batch: Batch,
+    share: float = 0.2,
+    per: str = "trajectory",
+    aim: float | None = None,
+    mass: float = 1.0,
+    crossing: bool = False,
 ) -> dict[str, float]:
+    batch = in_nucleus(batch, mass)
     found = hesitation(batch, batch, share, per)
     return {"entropy_kept": found, "entropy_aim": anchor(batch, share, per, aim)}
 

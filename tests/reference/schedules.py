@@ -25,9 +25,22 @@ def linear(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) 
     return (1 - x) * now.first + x * to
 
 
-@reference("schedule", "cosine", to=[0.7, -1.0], over=[4], after=[3])
-def cosine(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) -> float:
-    first = cos(pi / 2 * way(now, over, after)) ** 2
+@reference(
+    "schedule", "cosine", to=[0.7, -1.0], over=[4], after=[3], restarts=[True],
+    also=[{"restarts": True, "over": 3, "after": 2, "to": 0.7}, {"restarts": True, "over": 1}],
+)  # fmt: skip
+def cosine(
+    now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0, restarts: bool = False
+) -> float:
+    if restarts and over < 1:
+        raise Refused
+    behind = way(now, over, after)
+    if restarts:
+        left = max(0, now.update - after)
+        while left >= over:
+            left -= over
+        behind = left / over
+    first = cos(pi / 2 * behind) ** 2
     return first * now.first + (1 - first) * to
 
 

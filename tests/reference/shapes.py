@@ -88,18 +88,47 @@ def xrpo(r: Ragged, A: Units, weight: float = 2.5, cap: float = 0.5, success: fl
     return each(A, of)
 
 
-@reference("shape", "pro_grpo", tokens="either", alpha=[1.5], lowest=[0.6])
-def pro_grpo(r: Ragged, A: Units, alpha: float = 0.5, lowest: float = 0.2) -> Units:
+@reference("shape", "pro_grpo", tokens="either", alpha=[1.5], lowest=[0.6], against=["answer", "progress"])
+def pro_grpo(
+    r: Ragged, A: Units, alpha: float = 0.5, lowest: float = 0.2, against: str | None = None
+) -> Units:
     def confidence(i: int) -> float:
         said = sorted(p for turn in r.tokens["token_logp"][i] for p in turn)
         return exp(mean(said[: max(1, ceil(lowest * len(said) - 1e-12))]))
 
+    def level(i: int) -> float:
+        if against is None:
+            return mean([confidence(j) for j in r.peers(i)])
+        return r.whole[against][i] if against in r.whole else r.turns[against][i][0]
+
     def of(a: float, i: int, k: int) -> float:
         if not any(abs(mean(turn)) > 1e-6 for j in r.peers(i) for turn in A[j]):
             return a
-        return a + alpha * (mean([confidence(j) for j in r.peers(i)]) - confidence(i))
+        return a + alpha * (level(i) - confidence(i))
 
     return each(A, of)
+
+
+@reference("shape", "kdrl", tokens="tokens", beta=[0.7], where=["failed", "failed_groups"], success=[0.4],
+           also=[{"where": "failed", "success": 0.4}, {"where": "failed_groups", "success": 0.4}])  # fmt: skip
+def kdrl(r: Ragged, A: Units, beta: float = 0.2, where: str = "all", success: float = 1.0) -> Units:
+    solved = [x >= success - 1e-6 for x in r.returns]
+    teacher, own = r.tokens["token_teacher_logp"], r.tokens["token_logp"]
+
+    def asked(i: int) -> bool:
+        return (
+            where == "all"
+            or (where == "failed" and not solved[i])
+            or (where == "failed_groups" and not any(solved[j] for j in r.peers(i)))
+        )
+
+    return [
+        [
+            [a + (beta * (q - p) if asked(i) else 0.0) for a, q, p in zip(turn, teacher[i][k], own[i][k], strict=True)]
+            for k, turn in enumerate(row)
+        ]
+        for i, row in enumerate(A)
+    ]  # fmt: skip
 
 
 @reference("shape", "a_grae", tokens="either", maturity=[0.25])

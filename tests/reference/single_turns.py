@@ -288,3 +288,17 @@ def spo_chain(r: Ragged, sure: float = 0.9) -> Rows:
         return found
 
     return [row(i) for i in range(len(r))]
+
+
+@reference("credit", "rlvmr", weight=[2.0], counts=["turns"], also=[{"weight": 0.3, "counts": "turns"}])
+def rlvmr(r: Ragged, weight: float = 0.5, counts: str = "trajectories") -> Rows:
+    tag, paid = r.turns["tag"], r.turns["tag_reward"]
+
+    def of(i: int, k: int) -> float:
+        peers = r.peers(i)
+        returns = [r.returns[j] for j in peers for _ in (r.rewards[j] if counts == "turns" else [0])]
+        same = [paid[j][m] for j in peers for m in range(len(paid[j])) if tag[j][m] == tag[i][k]]
+        step = z(paid[i][k], same) if len(same) > 1 else paid[i][k]
+        return z(r.returns[i], returns) + weight * step
+
+    return each_turn(r, of)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from plain import deviation, each_turn, mean, others, reference, to_go
+from math import exp
+
+from plain import Refused, deviation, each_turn, mean, others, reference, to_go
 from ragged import Ragged, Rows
 
 
@@ -31,17 +33,37 @@ def tempo(r: Ragged) -> Rows:
     return each_turn(r, of)
 
 
-@reference("credit", "branch_grpo")
-def branch_grpo(r: Ragged) -> Rows:
+@reference(
+    "credit", "branch_grpo", fuse=["logp", "progress"], skip=[2, -1], skip_from=[2, 0],
+    also=[{"fuse": "logp", "skip": 1, "skip_from": 2}, {"skip": 9, "skip_from": 2}, {"skip": 2, "skip_from": 3}],
+)  # fmt: skip
+def branch_grpo(r: Ragged, fuse: str | None = None, skip: int = 0, skip_from: int = 1) -> Rows:
+    if skip < 0 or skip_from < 1:
+        raise Refused
+
+    def child(j: int, k: int) -> tuple[object, ...]:
+        """The node that turn k of j leads to."""
+        return ("leaf", j) if k + 1 == len(r.states[j]) else tuple(r.states[j][: k + 2])
+
+    def worth(i: int, k: int) -> float:
+        """Of the node before turn k, which is after turn k − 1."""
+        if fuse is None or k == len(r.states[i]):
+            return value(r, i, k)
+        children: dict[object, tuple[list[float], float]] = {}
+        for j in through(r, i, k):
+            said, _ = children.get(child(j, k), ([], 0.0))
+            children[child(j, k)] = ([*said, r.turns[fuse][j][k]], worth(j, k + 1))
+        likely = {name: mean(said) for name, (said, _) in children.items()}
+        weight = {name: exp(x - max(likely.values())) for name, x in likely.items()}
+        return sum(weight[name] * x for name, (_, x) in children.items()) / sum(weight.values())
+
     def of(i: int, k: int) -> float:
-        nodes: dict[object, float] = {}
-        for j in r.peers(i):
-            if k < len(r.states[j]):
-                ended = k + 1 == len(r.states[j])
-                nodes[("leaf", j) if ended else tuple(r.states[j][: k + 2])] = value(r, j, k + 1)
+        nodes = {child(j, k): worth(j, k + 1) for j in r.peers(i) if k < len(r.states[j])}
         every = [*nodes.values()]
         spread = deviation(every)
-        return (value(r, i, k + 1) - mean(every)) / (spread + 1e-8) if spread > 1e-6 else 0.0
+        if spread <= 1e-6 or skip_from <= k + 1 < skip_from + skip:
+            return 0.0
+        return (worth(i, k + 1) - mean(every)) / (spread + 1e-8)
 
     return each_turn(r, of)
 

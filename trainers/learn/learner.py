@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.errors import RunError
-from turnwise.trainers.core import TeacherTop, TokenCredit
+from turnwise.trainers.core import Nucleus, TeacherTop, TokenCredit
 from turnwise.trainers.kit.token_credit import on_tokens, over_tokens
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.learn.heads import Head, HeadErrors
@@ -112,10 +112,14 @@ class Learner:
 
     @torch.no_grad()
     def _read(
-        self, parts: Iterable[Tensor], rows: TokenRows, readers: Sequence[Callable[[PassPart], None]]
+        self,
+        parts: Iterable[Tensor],
+        rows: TokenRows,
+        readers: Sequence[Callable[[PassPart], None]],
+        nucleus: Nucleus | None = None,
     ) -> None:
         for index_M in parts:
-            part = PassPart(self.reader, self.model, rows.select(index_M), index_M)
+            part = PassPart(self.reader, self.model, rows.select(index_M), index_M, nucleus)
             for read in readers:
                 read(part)
 
@@ -278,7 +282,7 @@ class Learner:
         """Gradients of the objective on one micro-batch."""
         stream, constants = step.prepared.stream, step.prepared.constants
         batch, objective = stream.batch, stream.objective
-        seen = PassPart(self.reader, self.model, batch.rows.select(index_N), index_N)
+        seen = PassPart(self.reader, self.model, batch.rows.select(index_N), index_N, objective.nucleus)
         with self.reader.precision():
             part, scores = seen.rows, seen.scores
             longest = part.mask_RT.shape[1]
@@ -323,12 +327,14 @@ class Learner:
         batch, objective = stream.batch, stream.objective
         rows = batch.rows
         heads = [] if stream.name else [head for head in self.heads if head.sums_over_turns]
-        found = Scores(torch.zeros(rows.mask_RT.shape), torch.zeros(rows.mask_RT.shape))
+        leaves = 2 if objective.nucleus is None else 3
+        found = Scores(*(torch.zeros(rows.mask_RT.shape) for _ in range(leaves)))
         errors = HeadErrors(len(batch.turns.group_B))
 
         def score(seen: PassPart) -> None:
             for x_RT, new_RT in zip(found, seen.scores, strict=True):
-                x_RT[seen.index_N, : new_RT.shape[1]] = new_RT.cpu()
+                if x_RT is not None and new_RT is not None:
+                    x_RT[seen.index_N, : new_RT.shape[1]] = new_RT.cpu()
 
         def fit(seen: PassPart) -> None:
             for head in heads:
@@ -337,11 +343,14 @@ class Learner:
 
         scored = bool(objective.whole) or (first and cut and objective.corrects_by_trajectory)
         if cut and heads:
-            self.read(rows, [*([score] if scored else []), fit], chunk.row_M)
+            readers = [*([score] if scored else []), fit]
+            whole = self.reader.cut(self.model, rows, self.options.micro_tokens, chunk.row_M)
+            self._read(whole, rows, readers, objective.nucleus)
         elif scored:
-            self._read(itertools.chain(*self._own(parts)), rows, [score])
+            self._read(itertools.chain(*self._own(parts)), rows, [score], objective.nucleus)
             for x_RT in found:
-                self.team.sum_(x_RT)
+                if x_RT is not None:
+                    self.team.sum_(x_RT)
         if scored and first:
             constants.old_RT[chunk.row_M] = found.logp_RT[chunk.row_M]
         return _Ahead(found if scored else None, errors)

@@ -187,6 +187,7 @@ def whole_of(
         weight_B=constants.weight_B[own_M].double(),
         reference_logp_RT=None if reference_RT is None else cut(reference_RT),
         signals=_signals(turns, own_M, chunk.row_M, longest, signals),
+        nucleus_RT=None if scores.nucleus_RT is None else cut(scores.nucleus_RT).requires_grad_(),
     )
 
 

@@ -15,6 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from turnwise.agents.models.loading import load_causal, load_config, longest_sequence
 from turnwise.errors import MissingDependencyError, RecipeError, RunError
+from turnwise.trainers.core import Nucleus
 from turnwise.trainers.learn.options import LoraOptions
 
 LARGE = 1 << 27
@@ -22,10 +23,11 @@ LARGE = 1 << 27
 
 
 class TokenStats(NamedTuple):
-    """At each wanted position: log-probability of the token, and entropy of the distribution, in nats."""
+    """At each wanted position: log-probability of the token, and entropy of the distribution, in nats; perhaps of its nucleus."""
 
     logp_N: Tensor
     entropy_N: Tensor
+    nucleus_N: Tensor | None = None
 
 
 def choose_device(name: str) -> torch.device:
@@ -221,12 +223,40 @@ def _answering(base: Any, hidden_RTD: Tensor) -> Iterator[list[None]]:
             decoder.forward = before
 
 
-def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperature: float) -> TokenStats:
-    """Log-probability and entropy of the tokens that follow these hidden states."""
+def nucleus_entropy(logp_NV: Tensor, nucleus: Nucleus) -> Tensor:
+    """Entropy of the nucleus of each distribution, renormalised, in nats, (N,); 0 where it is empty or a single token.
 
-    def stats(hidden_MD: Tensor, token_M: Tensor) -> tuple[Tensor, Tensor]:
+    >>> p = torch.tensor([[0.4, 0.25, 0.2, 0.1, 0.05], [0.9, 0.1, 0, 0, 0]]).clamp(min=1e-12).log()
+    >>> [[round(x, 4) for x in nucleus_entropy(p, Nucleus(0.8, crossing)).tolist()] for crossing in (False, True)]
+    [[0.6663, 0.0], [1.0551, 0.0]]
+    """
+    falling_NV, order_NV = logp_NV.detach().sort(dim=-1, descending=True, stable=True)
+    mass_NV = falling_NV.exp().cumsum(-1)
+    before_NV = mass_NV - falling_NV.exp() if nucleus.crossing else mass_NV
+    # Rounding may put a sum that is the mass itself on either side of it.
+    inside_NV = torch.zeros_like(logp_NV, dtype=torch.bool).scatter(
+        -1, order_NV, before_NV < nucleus.mass - 1e-6
+    )
+    kept_NV = logp_NV.masked_fill(~inside_NV, -torch.inf)
+    some_N = inside_NV.any(-1)
+    norm_N = torch.where(some_N[:, None], kept_NV, logp_NV).logsumexp(-1)
+    own_NV = (logp_NV - norm_N[:, None]).masked_fill(~inside_NV, 0.0)
+    return (own_NV.exp() * own_NV.neg() * inside_NV).sum(-1) + 0.0
+
+
+def token_stats(
+    model: nn.Module,
+    hidden_ND: Tensor,
+    token_N: Tensor,
+    temperature: float,
+    nucleus: Nucleus | None = None,
+) -> TokenStats:
+    """Log-probability and entropy of the tokens that follow these hidden states; with ``nucleus`` also the entropy of that."""
+
+    def stats(hidden_MD: Tensor, token_M: Tensor) -> tuple[Tensor, ...]:
         logp_MV = vocabulary_logp(model, hidden_MD, temperature)
-        return logp_MV.gather(-1, token_M[:, None])[:, 0], -(logp_MV.exp() * logp_MV).sum(-1)
+        found = logp_MV.gather(-1, token_M[:, None])[:, 0], -(logp_MV.exp() * logp_MV).sum(-1)
+        return found if nucleus is None else (*found, nucleus_entropy(logp_MV, nucleus))
 
     vocabulary = base_of(model).get_output_embeddings().weight.shape[0]
     if len(token_N) * vocabulary <= LARGE:
@@ -238,7 +268,7 @@ def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperatur
         checkpoint(stats, h, t, use_reentrant=False)
         for h, t in zip(hidden_ND.split(chunk), token_N.split(chunk), strict=True)
     ]
-    return TokenStats(torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts]))  # pyright: ignore
+    return TokenStats(*(torch.cat(part) for part in zip(*parts, strict=True)))  # pyright: ignore
 
 
 @functools.cache

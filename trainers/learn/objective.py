@@ -16,6 +16,7 @@ from turnwise.trainers.core import (
     Correction,
     Loss,
     LossOfWhole,
+    Nucleus,
     Reduce,
     TokenBatch,
     TokenLoss,
@@ -75,6 +76,21 @@ class Objective:
         """True if a loss looks at what a teacher would say instead."""
         return "teacher_top" in self.signals
 
+    @functools.cached_property
+    def nucleus(self) -> Nucleus | None:
+        """The nucleus whose entropy a loss of the whole asks for (its attribute ``nucleus``); None where none does.
+
+        Raises:
+            RecipeError: two losses ask for two.
+        """
+        asked = {found for term in self.whole if (found := getattr(term.loss, "nucleus", None)) is not None}
+        if len(asked) > 1:
+            raise RecipeError(
+                "Two losses ask for the entropy of two nuclei, and a pass measures one.",
+                "Give them the same mass.",
+            )
+        return next(iter(asked), None)
+
     @property
     def reads_mean(self) -> bool:
         """True if a loss looks at the mean log-probability of the whole vocabulary."""
@@ -126,17 +142,22 @@ class Objective:
 
 
 class Slopes(NamedTuple):
-    """Slopes of the losses of a whole minibatch in each token's log-probability and entropy, and their metrics."""
+    """Slopes of the losses of a whole minibatch in each token's log-probability and entropy, perhaps in that of the nucleus, and
+    their metrics."""
 
     logp_RT: Tensor
     entropy_RT: Tensor
     metrics: Mapping[str, Tensor]
+    nucleus_RT: Tensor | None = None
 
     def along(self, index_N: Tensor, scores: Scores) -> Tensor:
         """Return a number that has this slope in the scores of some rows: Σ slope·score."""
         longest, device = scores.logp_RT.shape[1], scores.logp_RT.device
         logp_NT, entropy_NT = (x_RT[index_N, :longest].to(device) for x_RT in (self.logp_RT, self.entropy_RT))
-        return (logp_NT * scores.logp_RT).sum() + (entropy_NT * scores.entropy_RT).sum()
+        total = (logp_NT * scores.logp_RT).sum() + (entropy_NT * scores.entropy_RT).sum()
+        if self.nucleus_RT is None or scores.nucleus_RT is None:
+            return total
+        return total + (self.nucleus_RT[index_N, :longest].to(device) * scores.nucleus_RT).sum()
 
 
 def policy_loss(
@@ -187,19 +208,20 @@ def whole_slopes(
         shape: (R, T) of the batch, in which slopes are given.
         dtype: of the slopes.
     """
-    leaves = batch.logp_RT, batch.entropy_RT
-    total = (
-        batch.logp_RT.sum() + batch.entropy_RT.sum()
-    ) * 0  # so that both are differentiated in, whatever a loss reads
+    leaves = [x for x in (batch.logp_RT, batch.entropy_RT, batch.nucleus_RT) if x is not None]
+    # So that all are differentiated in, whatever a loss reads.
+    total = (batch.logp_RT.sum() + batch.entropy_RT.sum()) * 0
+    if batch.nucleus_RT is not None:
+        total = total + batch.nucleus_RT.sum() * 0
     metrics: dict[str, Tensor] = {}
     for term in terms:
         found = term.loss(batch)
         total = total + term.weight * found.loss
         metrics |= dict(found.metrics)
-    slopes = torch.zeros(2, *shape, dtype=dtype)
+    slopes = torch.zeros(len(leaves), *shape, dtype=dtype)
     for slope_RT, found_RT in zip(slopes, torch.autograd.grad(total, leaves), strict=True):
         slope_RT[row_M, : found_RT.shape[1]] = found_RT.to(slopes.dtype)
-    return Slopes(slopes[0], slopes[1], metrics)
+    return Slopes(slopes[0], slopes[1], metrics, slopes[2] if len(leaves) > 2 else None)
 
 
 def weighs_apart(loss: Loss) -> bool:

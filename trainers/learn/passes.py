@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.errors import RecipeError
+from turnwise.trainers.core import Nucleus
 from turnwise.trainers.learn.attention import hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
 from turnwise.trainers.learn.model import hidden_states, token_stats, vocabulary_logp
@@ -24,10 +25,12 @@ SAVES = 0.8
 
 
 class Scores(NamedTuple):
-    """Log-probabilities and entropies of the tokens under the mask, in nats; 0 elsewhere."""
+    """Log-probabilities and entropies of the tokens under the mask, in nats; 0 elsewhere. ``nucleus_RT``: entropies of the
+    nucleus, where a loss asks for them."""
 
     logp_RT: Tensor
     entropy_RT: Tensor
+    nucleus_RT: Tensor | None = None
 
 
 class RowStates(NamedTuple):
@@ -106,13 +109,16 @@ class Reader:
         hidden_ND = hidden_states_of(model, tree, self.device)
         return RowStates(hidden_ND[tree.node_RT.to(self.device)], tree, hidden_ND)
 
-    def tokens(self, model: nn.Module, part: TokenRows, states: RowStates) -> Scores:
+    def tokens(
+        self, model: nn.Module, part: TokenRows, states: RowStates, nucleus: Nucleus | None = None
+    ) -> Scores:
         """Log-probability and entropy of each token under the mask, by the hidden state before it."""
         wanted_RT = part.mask_RT.to(self.device)
         drawn = self._drawn(part, states)
-        stats = token_stats(model, drawn.hidden_ED, drawn.token_E, self.temperature)
+        stats = token_stats(model, drawn.hidden_ED, drawn.token_E, self.temperature, nucleus)
         zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
-        return Scores(*(zero_RT.masked_scatter(wanted_RT, drawn.spread(x_E)) for x_E in stats))
+        measured = (x_E for x_E in stats if x_E is not None)
+        return Scores(*(zero_RT.masked_scatter(wanted_RT, drawn.spread(x_E)) for x_E in measured))
 
     def _drawn(self, part: TokenRows, states: RowStates) -> _Drawn:
         """The tokens under the mask, each distinct one once where the rows were read as a tree."""
@@ -202,10 +208,19 @@ class PassPart:
         rows: those of the micro-batch.
         index_N: where they are in the whole batch.
         hidden_RTD: their last hidden states.
+
+    Scores have the entropy of the ``nucleus``, if one is given.
     """
 
-    def __init__(self, reader: Reader, model: nn.Module, rows: TokenRows, index_N: Tensor) -> None:
-        self._reader, self._model = reader, model
+    def __init__(
+        self,
+        reader: Reader,
+        model: nn.Module,
+        rows: TokenRows,
+        index_N: Tensor,
+        nucleus: Nucleus | None = None,
+    ) -> None:
+        self._reader, self._model, self._nucleus = reader, model, nucleus
         self.rows, self.index_N = rows, index_N
         with reader.precision():
             self._states = reader.states(model, rows)
@@ -233,7 +248,7 @@ class PassPart:
     def scores(self) -> Scores:
         """Log-probabilities and entropies of the sampled tokens; computed when they are first asked for."""
         with self._reader.precision():
-            return self._reader.tokens(self._model, self.rows, self._states)
+            return self._reader.tokens(self._model, self.rows, self._states, self._nucleus)
 
 
 class Means:

@@ -7,8 +7,9 @@ from typing import Literal, cast
 import torch
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.registry import component
-from turnwise.trainers.core import PartState, WholeBatch, WholeLoss
+from turnwise.trainers.core import Nucleus, PartState, WholeBatch, WholeLoss
 from turnwise.trainers.kit.minibatch import trajectory_sum
 from turnwise.trainers.kit.tokens import units
 
@@ -27,9 +28,10 @@ class Siren:
     Kept are tokens whose entropy is at least the (1 − ``share``) quantile of that of their trajectory, or with ``per`` of
     their turn, so that a talkative turn does not take all places. Neither collapse nor an explosion of entropy pays, unlike
     with a bonus. SIREN (Jiang et al. 2025); give ``weight`` 0.005, as there. H₀ is the value at the first step, kept in
-    checkpoints, or ``aim``. Left out, and the method's first step: entropy of the nucleus alone (the
-    likeliest tokens up to a mass of 0.8). Ours is that of all tokens, which a large vocabulary raises: 1.415 for probabilities
-    0.4, 0.25, 0.2, 0.1, 0.05, where the paper has 0.6663.
+    checkpoints, or ``aim``. With a ``mass`` below 1, 0.8 in the paper, entropy is that of the nucleus alone, the method's first step: of the
+    likeliest tokens as long as their mass is below it, renormalised (``crossing``: with the one that reaches it, which the paper's code leaves
+    out). Without, it is that of all tokens, which a large vocabulary raises: for probabilities 0.4, 0.25, 0.2, 0.1, 0.05 it is
+    0.6663 with a mass of 0.8, 1.0551 with the crossing token, 1.415 without a nucleus. Its prefilter of 10,000 tokens is left out.
 
     Metrics: ``entropy_kept`` (H) and ``entropy_aim`` (H₀), in nats.
 
@@ -43,6 +45,9 @@ class Siren:
     ...     for most in (0.6, 0.35)
     ... ]
     [0.0, 0.04]
+
+    Raises:
+        RecipeError: ``mass`` is no probability above 0.
     """
 
     def __init__(
@@ -51,12 +56,17 @@ class Siren:
         share: float = 0.2,
         per: Literal["trajectory", "turn"] = "trajectory",
         aim: float | None = None,
+        mass: float = 1.0,
+        crossing: bool = False,
     ) -> None:
+        if not 0 < mass <= 1:
+            raise RecipeError(f"loss 'siren': mass={mass} is no probability.", "Give it above 0 and up to 1.")
+        self.nucleus = None if mass == 1 else Nucleus(mass, crossing)
         self.share, self._aim = share, aim
         self.per: Literal["trajectory", "turn"] = per
 
     def __call__(self, batch: WholeBatch) -> WholeLoss:
-        entropy_RT = batch.entropy_RT
+        entropy_RT = self._entropy(batch)
         kept_RT = self._kept(batch)
         kept_B, sum_B = trajectory_sum(kept_RT, batch), trajectory_sum(entropy_RT * kept_RT, batch)
         mean_B = sum_B / kept_B.clamp(min=1)
@@ -66,9 +76,14 @@ class Siren:
         metrics = {"entropy_kept": found.detach(), "entropy_aim": found.new_tensor(self._aim)}
         return WholeLoss((found - self._aim) ** 2, metrics)
 
+    def _entropy(self, batch: WholeBatch) -> Tensor:
+        if self.nucleus is None or batch.nucleus_RT is None:
+            return batch.entropy_RT
+        return batch.nucleus_RT
+
     def _kept(self, batch: WholeBatch) -> Tensor:
         """1 at the most hesitant tokens of each unit, (R, T)."""
-        entropy_RT = batch.entropy_RT
+        entropy_RT = self._entropy(batch)
         unit_RT, n = units(batch, self.per)
         least_N = [torch.quantile(entropy_RT[unit_RT == unit], 1 - self.share) for unit in range(n)]
         kept_RT = torch.zeros_like(entropy_RT)
