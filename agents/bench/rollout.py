@@ -62,6 +62,10 @@ class RolloutWorkload(NamedTuple):
     heads: int = 4
 
 
+OF_A_MODEL = RolloutWorkload(tasks=8, concurrency=64, max_sequences=64, new_tokens=16, context_length=2048)
+"""What a model of somebody's plays: 64 episodes at once."""
+
+
 class Spent(NamedTuple):
     """Time that something took: seconds by the clock, and processor seconds of this process and of the engines' servers."""
 
@@ -84,7 +88,11 @@ class RolloutFigures(NamedTuple):
 
 
 def bench_rollout(
-    *, repeats: int = 5, workload: RolloutWorkload | None = None, engines: Sequence[int] = (1, 2)
+    *,
+    repeats: int = 5,
+    workload: RolloutWorkload | None = None,
+    engines: Sequence[int] = (1, 2),
+    model: str | Path | None = None,
 ) -> dict[str, BenchmarkFigure]:
     """Sampled tokens per second in episodes and raw, and their ratio; medians, spread = largest − smallest.
 
@@ -99,12 +107,13 @@ def bench_rollout(
         repeats: how often each is measured.
         workload: how much is played.
         engines: how many of them are elsewhere, each a way of its own.
+        model: the folder of one; a small one with random weights is made for it unless given.
     """
     load = workload or RolloutWorkload()
     tasks = list(suite_tasks(get_suite(SUITE), Split.TRAIN, load.tasks * (repeats + 1)))
     batches = [tasks[i : i + load.tasks] for i in range(0, len(tasks), load.tasks)]
     with tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder:
-        model = _model(Path(folder) / "model", batches[0], load)
+        model = Path(model or _model(Path(folder) / "model", batches[0], load))
         here = VllmEngine(model, context_length=load.context_length, max_sequences=load.max_sequences)
         policy = BenchPolicy(here, model, load.new_tokens)
         try:

@@ -296,6 +296,8 @@ class VllmEngine:
             stop_token_ids=list(stop_ids),
             ignore_eos=True,  # only the caller's stop ids stop
             logprobs=0,
+            flat_logprobs=True,  # no object for each token
+            skip_clone=True,  # nobody else has these
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
@@ -373,6 +375,11 @@ class _StepEngine:
 def _completion(output: Any) -> Completion:
     answer = output.outputs[0]
     ids = tuple(answer.token_ids)
-    logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
+    flat = answer.logprobs
+    if tuple(flat.token_ids) != ids:
+        raise EngineError(
+            "vLLM gave log-probabilities of other tokens than it sampled.", "Report it as a bug."
+        )
+    logprobs = tuple(flat.logprobs)
     spans = tuple(VersionSpan(span.start, int(span.version)) for span in answer.weight_versions)
     return Completion(ids, logprobs, answer.finish_reason == "stop", spans)

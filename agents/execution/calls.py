@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from turnwise.agents.core import History, Outcome, Policy, Reply, attends
@@ -152,19 +152,28 @@ async def script_in_env(
     return await in_env(env, SCRIPT_S, play)
 
 
-@contextlib.asynccontextmanager
-async def reply_within(seconds: float) -> AsyncIterator[None]:
+class reply_within:
     """Let a policy's reply take so long, and let the policy know.
 
     Raises:
         TimeoutError: it took longer.
     """
-    token = REPLY_UNTIL.set(time.monotonic() + seconds)
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    finally:
-        REPLY_UNTIL.reset(token)
+
+    __slots__ = ("_seconds", "_timeout", "_token")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def __aenter__(self) -> None:
+        self._token = REPLY_UNTIL.set(time.monotonic() + self._seconds)
+        self._timeout = asyncio.timeout(self._seconds)
+        await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        REPLY_UNTIL.reset(self._token)
+        await self._timeout.__aexit__(kind, error, trace)
 
 
 async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:

@@ -27,6 +27,7 @@ WRONG = [
     (["replay", "nothing"], 1, "nothing", ""),
     (["new-env", "1+1"], 1, "1+1", "word-chain"),
     (["bench", "envs"], 1, "envs", "env"),
+    (["bench", "client", "--model", "smollm2"], 1, "takes no model", "bench rollout --model"),
     (["train", "shop-quik"], 1, "shop-quik", "shop-quick"),
     (["train", "shop-quick", "--set", "updats=3"], 1, "updats", "updates"),
     (["train", "shop-quick", "--set", "updates"], 1, "updates", "key=value"),

@@ -20,7 +20,7 @@ _BENCHMARKS = (
 )  # fmt: skip
 
 
-def bench(what: str, name: str = "", /) -> VerbResult:
+def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
     For example: `turnwise bench env turnwise/Shop-v0`.
@@ -29,13 +29,17 @@ def bench(what: str, name: str = "", /) -> VerbResult:
         what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update,
             prefix (of a run, or made up), async or credit.
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
+        model: Which model rollout plays, such as smollm2 or a folder. A tiny one with random weights unless given.
     """
+    from turnwise.errors import TurnwiseError
     from turnwise.machine import describe
 
-    figures = _measured(what, name)
+    if model and what != "rollout":
+        raise TurnwiseError(f"`bench {what}` takes no model.", "turnwise bench rollout --model smollm2")
+    figures = _measured(what, name, model)
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
-    value = {"name": f"{what} {name}".strip(), "machine": machine, "figures": rows}
+    value = {"name": " ".join(filter(None, (what, name, model))), "machine": machine, "figures": rows}
 
     def show(console: SafeConsole) -> None:
         table([{"figure": key, **row} for key, row in rows.items()])(console)
@@ -44,7 +48,7 @@ def bench(what: str, name: str = "", /) -> VerbResult:
     return VerbResult(value, show)
 
 
-def _measured(what: str, name: str) -> Mapping[str, BenchmarkFigure | SandboxFigure]:
+def _measured(what: str, name: str, model: str) -> Mapping[str, BenchmarkFigure | SandboxFigure]:
     """Run a benchmark.
 
     Raises:
@@ -60,8 +64,11 @@ def _measured(what: str, name: str) -> Mapping[str, BenchmarkFigure | SandboxFig
 
             return bench_env(name)
         case "rollout":
-            from turnwise.agents.bench.rollout import bench_rollout
+            from turnwise.agents.bench.rollout import OF_A_MODEL, bench_rollout
+            from turnwise.agents.models.finding import find_model
 
+            if model:
+                return bench_rollout(repeats=3, workload=OF_A_MODEL, engines=(), model=find_model(model))
             return bench_rollout()
         case "client":
             from turnwise.agents.bench.client import bench_client
