@@ -63,7 +63,7 @@ class RolloutWorkload(NamedTuple):
 
 
 OF_A_MODEL = RolloutWorkload(tasks=8, concurrency=64, max_sequences=64, new_tokens=16, context_length=2048)
-"""What a model of somebody's plays: 64 episodes at once."""
+"""The size for a model that is given: 64 episodes at once."""
 
 
 class Spent(NamedTuple):

@@ -182,7 +182,7 @@ class ChatTemplate:
         return "\n".join(parts)
 
     def guarded(self, text: str) -> str:
-        """What data says, as it may be put into a template."""
+        """The words of data, as they may be put into a template."""
         return self._encoder.guard(text)
 
     def writes_call(self, message: Message) -> bool:

@@ -29,7 +29,7 @@ def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
         what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update,
             prefix (of a run, or made up), async or credit.
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
-        model: Which model rollout plays, such as smollm2 or a folder. A tiny one with random weights unless given.
+        model: The model that rollout plays, such as smollm2 or a folder. A tiny one with random weights unless given.
     """
     from turnwise.errors import TurnwiseError
     from turnwise.machine import describe
