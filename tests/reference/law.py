@@ -8,7 +8,7 @@ import inspect
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from losses import Played
@@ -24,7 +24,7 @@ from turnwise.registry import Component, get_component
 from turnwise.trainers.core import SEAMS, PartState, ScheduleMoment, TokenCredit
 from turnwise.trainers.kit.bracket import standings
 from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
-from turnwise.trainers.kit.toy_batches import episode, row_mask
+from turnwise.trainers.kit.toy_batches import episode, row_mask, with_calls, with_tokens, with_words
 from turnwise.trainers.sampler.refill import refill_weights
 
 KINDS = (*SEAMS, "schedule")
@@ -262,7 +262,32 @@ def plays(seed: int) -> tuple[list[Any], list[Played]]:
             )
         )
         plain.append(Played(paid, q, details, solved))
-    return episodes, plain
+    return _spoken(episodes, plain, seed), plain
+
+
+def _spoken(episodes: list[Any], plain: list[Played], seed: int) -> list[Any]:
+    """The episodes with messages: tokens, calls, a confidence now and then, acts that nobody could read."""
+    rng, found = random.Random(f"words {seed}"), list[Any]()
+    for one, e in zip(episodes, plain, strict=True):
+        n = len(e.signal)
+        e.tokens = [rng.choice([0, 0, 5, 30, 70]) for _ in range(n)]
+        e.calls = [
+            [(rng.choice(["look", "ask"]), rng.randrange(3)) for _ in range(rng.randrange(3))]
+            for _ in range(n)
+        ]
+        e.confidence = [rng.choice(["", "", "0.25", "1", "0", "1.5", "0.8"]) for _ in range(n)]
+        e.bad, e.seed = [rng.random() < 0.15 for _ in range(n)], rng.getrandbits(20)
+        said = [f"<confidence>{q}</confidence>" if q else "" for q in e.confidence]
+        calls = [[(name, {"at": x}) for name, x in turn] for turn in e.calls]
+        heard = with_calls(with_words(with_tokens(one, e.tokens), said), calls)
+        found.append(
+            dataclasses.replace(replace_turns(heard, lambda turns, e=e: _bad(turns, e)), seed=e.seed)
+        )
+    return found
+
+
+def _bad(turns: Sequence[Turn], e: Played) -> list[Turn]:
+    return [dataclasses.replace(turn, bad_action=bad) for turn, bad in zip(turns, e.bad, strict=True)]
 
 
 def _without(turn: Turn, gone: Mapping[str, int], k: int) -> Turn:

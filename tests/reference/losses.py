@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from math import exp, log
 from typing import Any
 
-from plain import mean, reference
+from plain import deviation, mean, reference
 from ragged import Ragged
+
+from turnwise.tasks.core import Task, derive_rng
 
 
 @dataclass
@@ -326,6 +328,16 @@ class Played:
     signal: list[float]
     details: list[dict[str, Any]]
     solved: bool
+    tokens: list[int] = field(default_factory=list[int])
+    calls: list[list[tuple[str, int]]] = field(default_factory=list[list[tuple[str, int]]])
+    confidence: list[str] = field(default_factory=list[str])
+    bad: list[bool] = field(default_factory=list[bool])
+    seed: int = 0
+
+    @property
+    def answered(self) -> bool:
+        last = self.details[-1]
+        return last != {} and not last.get("malformed") and not self.bad[-1]
 
     def total(self, but: str = "") -> list[float]:
         return [sum(x[k] for name, x in self.paid.items() if name != but) for k in range(len(self.signal))]
@@ -462,3 +474,167 @@ def success(group: list[Played]) -> list[list[float]]:
         return rest
 
     return [of(e) for e in group]
+
+
+def last(e: Played, value: float) -> list[float]:
+    return [0.0] * (len(e.signal) - 1) + [value]
+
+
+@reference("reward", "rlsp", effort=[400.0], most=[0.3], unanswered=[0.1])
+def rlsp(
+    group: list[Played], effort: float = 20.0, most: float = 1.0, unanswered: float = 0.5
+) -> list[list[float]]:
+    def of(e: Played) -> float:
+        n = sum(e.tokens)
+        short = most if n == 0 or effort > most * n else effort / n
+        return (1 if e.solved else 0) - short - (0 if e.answered else unanswered)
+
+    return [last(e, of(e)) for e in group]
+
+
+@reference(
+    "reward", "tool_gate", bonus=[0.2], consolation=[0.4], malformed=[0.3], threshold=[0.2, 1.5],
+    answers=[("look",), ("look", "ask")],
+)  # fmt: skip
+def tool_gate(
+    group: list[Played],
+    bonus: float = 0.5,
+    consolation: float = 0.03,
+    malformed: float = 0.05,
+    threshold: float = 0.5,
+    answers: tuple[str, ...] = (),
+) -> list[list[float]]:
+    def of(e: Played) -> float:
+        used = [call for turn in e.calls for call in turn if call[0] not in answers]
+        twice = any(used.count(call) > 1 for call in used)
+        if twice or any(e.bad) or not e.answered:
+            return -malformed
+        a = sum(e.paid["outcome"])
+        tool = 0.0 if not used else bonus * a if a >= threshold else consolation
+        return a + tool
+
+    return [last(e, of(e)) for e in group]
+
+
+@reference(
+    "reward", "weighted", weights=[{"outcome": 0.5, "cost": -2.0}], apart=[True], also=[{"weights": {"progress": 3.0}, "apart": True}]
+)  # fmt: skip
+def weighted(
+    group: list[Played], weights: dict[str, float] | None = None, apart: bool = False
+) -> list[list[float]]:
+    names = {name for e in group for name in e.paid}
+
+    def weight(name: str) -> float:
+        return 1.0 if weights is None else weights.get(name, 0.0)
+
+    def normal(e: Played, name: str) -> float:
+        every = [sum(other.paid.get(name, [0.0])) for other in group]
+        return (
+            (sum(e.paid.get(name, [0.0])) - mean(every)) / deviation(every)
+            if deviation(every) > 1e-9
+            else 0.0
+        )
+
+    if apart:
+        return [last(e, sum(weight(name) * normal(e, name) for name in names)) for e in group]
+    return [
+        [sum(weight(name) * x[k] for name, x in e.paid.items()) for k in range(len(e.signal))] for e in group
+    ]
+
+
+@reference("reward", "trust", signal=["standing"], weight=[2.0], component=["progress"])
+def trust(
+    group: list[Played], signal: str = "principle", weight: float = 0.3, component: str = "thinking"
+) -> list[list[float]]:
+    def thought(e: Played) -> float:
+        return mean(e.signal) * (2 if signal == "standing" else 1)
+
+    right = [thought(e) for e in group if sum(e.paid["outcome"]) >= 0.5]
+    wrong = [thought(e) for e in group if sum(e.paid["outcome"]) < 0.5]
+    scores = [sum(e.paid["outcome"]) for e in group]
+    gamma = exp(mean(right) - mean(wrong)) if right and wrong and mean(right) < mean(wrong) else 1.0
+    if min(scores) >= 0.9 or max(scores) <= 0.1:
+        gamma = 0.0
+    return [
+        [a + b for a, b in zip(e.total(component), last(e, gamma * weight * thought(e)), strict=True)]
+        for e in group
+    ]
+
+
+@reference(
+    "reward", "length_budget", budget=[60.0, 3.0], correct=[0.6], length=[0.2], format=[0.3], unit=["turns"], solved=[True],
+    also=[{"unit": "turns", "budget": 2.0}, {"budget": 90.0, "solved": True}, {"unit": "turns", "budget": 1.5}],
+)  # fmt: skip
+def length_budget(
+    group: list[Played],
+    budget: float = 256.0,
+    correct: float = 0.3,
+    length: float = 0.6,
+    format: float = 0.1,
+    unit: str = "tokens",
+    solved: bool = False,
+) -> list[list[float]]:
+    def triangle(n: float) -> float:
+        if n <= budget:
+            return n / budget
+        return 1 - (n - budget) / budget if n <= 2 * budget else 0.0
+
+    def of(e: Played) -> float:
+        n = sum(e.tokens) if unit == "tokens" else len(e.signal)
+        paid = length * triangle(n) if e.solved or not solved else 0.0
+        return paid + (correct if e.solved else 0.0) + (format if e.answered else 0.0)
+
+    return [last(e, of(e)) for e in group]
+
+
+@reference("reward", "no_truth", most=[100.0], peak=[0.2], also=[{"most": 60.0, "peak": 0.8}])
+def no_truth(group: list[Played], most: float = 3072.0, peak: float = 0.5) -> list[list[float]]:
+    def of(e: Played) -> float:
+        x = sum(e.tokens) / most
+        f = 1 - (1 - x / peak) ** 2
+        if x > peak:
+            f = 1 - 2 * ((x - peak) / (1 - peak)) ** 2
+        form = (0.5 if e.answered else 0.0) + (0.0 if True in e.bad else 0.5)
+        return form + (f if e.answered or f < 0 else 0.0)
+
+    return [last(e, of(e)) for e in group]
+
+
+@reference("reward", "noisy", rate=[0.0, 1.0, 0.5], scope=["sample"], also=[{"scope": "sample", "rate": 0.6}])
+def noisy(group: list[Played], rate: float = 0.1, scope: str = "group") -> list[list[float]]:
+    """The lots are drawn as the runs do: from the task's id and the seeds."""
+    task = Task("by_hand", "?").id
+
+    def lot(e: Played) -> float:
+        if scope == "sample":
+            return derive_rng("noisy", task, e.seed).random()
+        return derive_rng("noisy", [task], sorted(one.seed for one in group)).random()
+
+    def turned(e: Played) -> list[float]:
+        other = last(e, 1 - sum(e.paid["outcome"]))
+        return [a + b for a, b in zip(e.total("outcome"), other, strict=True)]
+
+    return [turned(e) if lot(e) < rate else e.total() for e in group]
+
+
+@reference("reward", "majority")
+def majority(group: list[Played]) -> list[list[float]]:
+    said = [(e.calls[-1], e.confidence[-1]) for e in group]
+    return [
+        last(e, float(said.count(one) == max(map(said.count, said))))
+        for e, one in zip(group, said, strict=True)
+    ]
+
+
+@reference("reward", "rlcr", form=["code"])
+def rlcr(group: list[Played], form: str = "paper") -> list[list[float]]:
+    def of(e: Played) -> float:
+        y = 1.0 if e.solved else 0.0
+        told = [x for x in e.confidence if x]
+        sure = told and "0" <= told[-1] <= "1"
+        if form == "code":
+            right = sure and e.answered
+            return 0.5 + 0.5 * y + 0.5 * (1 - (y - float(told[-1])) ** 2) if right else 0.0
+        return y - (y - float(told[-1])) ** 2 if sure else y - 1
+
+    return [last(e, of(e)) for e in group]

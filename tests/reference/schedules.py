@@ -44,6 +44,22 @@ def cosine(
     return first * now.first + (1 - first) * to
 
 
+@reference(
+    "schedule", "decay", factor=[0.3, 1.2], every=[1, 3], low=[0.9], smooth=[True],
+    also=[{"every": 2, "smooth": True}, {"every": 0}, {"factor": 0.0}, {"every": 1, "low": 0.2}],
+)  # fmt: skip
+def decay(
+    now: ScheduleMoment, factor: float = 0.7, every: int = 100, low: float = 0.0, smooth: bool = False
+) -> float:
+    if every < 1 or factor <= 0:
+        raise Refused
+    x = now.first
+    for _ in range(now.update // every):
+        x *= factor
+    x *= factor ** (now.update % every / every) if smooth else 1.0
+    return max(x, low)
+
+
 @reference("schedule", "epo")
 def epo(now: ScheduleMoment) -> float:
     x = 2 * now.update / now.updates  # 1 is half of the run

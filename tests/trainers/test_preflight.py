@@ -412,3 +412,10 @@ def test_a_cached_copy_is_used_where_the_hub_is_silent(
             hub.reach("some/model")
         (copy / file.name).write_bytes(file.read_bytes())
     assert hub.reach("some/model") == str(copy)
+
+
+def test_a_list_under_which_failure_pays_better_is_refused(look: Any) -> None:
+    """Whichever part of it turns the outcome around; the message names them all."""
+    with pytest.raises(RecipeError, match="Failure pays better than success") as caught:
+        look(reward=["success", {"name": "noisy", "rate": 1.0}])
+    assert "(success, noisy)" in str(caught.value)

@@ -283,7 +283,8 @@ def test_every_part_can_be_tried_out() -> None:
     assert {e.name for e in components("credit") if is_blind_to_outcomes(Part(name=e.name))} == {"pure"}
     rewards = [Part(name=entry.name) for entry in components("reward")]
     outcomes = [{r.name for r in rewards if pays_the_outcome_alone([r], others=x)} for x in (False, True)]
-    assert outcomes == [{"success", "verified"}, {"verified"}]
+    gates = {"length_budget", "rlcr", "rlsp", "tool_gate", "verified"}
+    assert outcomes == [{"success", *gates}, gates]
 
 
 def test_a_rule_of_single_payments_is_refused_where_only_the_outcome_is_paid() -> None:

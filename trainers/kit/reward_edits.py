@@ -66,3 +66,38 @@ def replace_turns(episode: Episode, change: Callable[[Turns], Turns]) -> Episode
             for name, trajectory in episode.trajectories.items()
         },
     )
+
+
+def paid_on_last(turns: Turns, part: str, value: float) -> Turns:
+    """The turns with one reward component paid on the last of them, and on no other.
+
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> turns = episode([0.5, 0.5], parts={"cost": [-1, -1]}).trajectory.turns
+    >>> [turn.reward for turn in paid_on_last(turns, "cost", -0.25)]
+    [0.5, 0.25]
+    """
+    return [with_part(turn, part, value if turn is turns[-1] else 0.0) for turn in turns]
+
+
+def paid_instead(turns: Turns, value: float) -> Turns:
+    """The turns with this as the outcome of the last, and nothing else paid."""
+    return [
+        dataclasses.replace(
+            turn,
+            reward=earned,
+            rewards={**dict.fromkeys(turn.rewards, 0.0), "outcome": earned},
+        )
+        for turn in turns
+        for earned in (value if turn is turns[-1] else 0.0,)
+    ]
+
+
+def sampled_tokens(turns: Turns) -> int:
+    """The number of tokens of all messages."""
+    return sum(len(turn.reply.action_ids) for turn in turns)
+
+
+def has_answer(episode: Episode, turns: Turns) -> bool:
+    """Say whether the episode ended by an act that the environment could read, rather than by a limit."""
+    cut = episode.end is not None and episode.end.truncated
+    return bool(turns) and not cut and not turns[-1].bad_action and not turns[-1].details.get("malformed")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.core import EndReason
-from turnwise.envs.messages import Message, Messages
+from turnwise.envs.messages import Message, Messages, ToolCall
 from turnwise.tasks.core import Json, Task
 from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch, TurnTree, WholeBatch
 
@@ -165,6 +166,35 @@ def episode(
         )
     cut = Outcome.LIMIT if end.truncated else Outcome.OK
     return Episode(Task("by_hand", "?"), 0, {"agent": Trajectory(tuple(turns))}, cut, end)
+
+
+def with_tokens(one: Episode, lengths: Sequence[int]) -> Episode:
+    """The episode with messages of so many tokens."""
+    return _with_replies(one, [lambda r, n=n: r._replace(action_ids=(7,) * n) for n in lengths])
+
+
+def with_calls(one: Episode, calls: Sequence[Sequence[tuple[str, Mapping[str, Json]]]]) -> Episode:
+    """The episode with these tool calls, name and arguments, turn by turn."""
+    said = [tuple(ToolCall(name, dict(given)) for name, given in turn) for turn in calls]
+    return _with_replies(
+        one, [lambda r, c=c: r._replace(message=dataclasses.replace(r.message, tool_calls=c)) for c in said]
+    )
+
+
+def with_words(one: Episode, words: Sequence[str]) -> Episode:
+    """The episode with these words as its messages."""
+    return _with_replies(
+        one, [lambda r, w=w: r._replace(message=dataclasses.replace(r.message, content=w)) for w in words]
+    )
+
+
+def _with_replies(one: Episode, changes: Sequence[Callable[[Reply], Reply]]) -> Episode:
+    side = one.trajectory
+    turns = tuple(
+        dataclasses.replace(turn, reply=change(turn.reply))
+        for turn, change in zip(side.turns, changes, strict=True)
+    )
+    return dataclasses.replace(one, trajectories={side.agent: dataclasses.replace(side, turns=turns)})
 
 
 def rounded(x: Tensor, digits: int = 6) -> list[list[float]]:

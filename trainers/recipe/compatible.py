@@ -13,16 +13,18 @@ from turnwise.agents.models.small import HEAD_DIMS
 from turnwise.agents.multi_agent import agents_of
 from turnwise.agents.rollout import Request
 from turnwise.agents.workers.hosted import parse_address
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
 from turnwise.tasks.core import Task
+from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_tokens
-from turnwise.trainers.kit.toy_batches import token_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
 from turnwise.trainers.recipe.no_effect import toy_turns
-from turnwise.trainers.recipe.part import LossPart, payer_of
+from turnwise.trainers.recipe.part import LossPart, needs_of, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.scheduled import misfitting_schedules
 from turnwise.trainers.recipe.schema import Recipe
@@ -101,6 +103,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
     strategy = recipe.rollout.strategy.component("strategy")
     judges = [part.component("judge") for part in recipe.judge]
     yield from _sharing_turns(recipe)
+    yield from found_by(lambda: _check_rewards(recipe))
     yield from found_by(lambda: _check_shapes(recipe))
     yield from found_by(lambda: _check_advantages(recipe))
     yield from misfits_of_the_foreign(recipe)
@@ -175,6 +178,14 @@ def _judged_twice(judges: Sequence[Component]) -> Iterator[RecipeProblem]:
                     "Name one of them.",
                 )
             given[name] = judge.name
+
+
+def _check_rewards(recipe: Recipe) -> None:
+    """Let the rewards pay two small groups: one whose options make no sense refuses them here."""
+    asked = sorted(needs_of(recipe.reward, "reward"))
+    ends = [EndReason.SOLVED, EndReason.FAILED, EndReason.TURN_LIMIT]
+    group = [with_signals(episode([0.0, 0.5], end=end), [dict.fromkeys(asked, 0.5)] * 2) for end in ends]
+    payer_of(recipe.reward).pay([group, group[:1]])
 
 
 def _check_shapes(recipe: Recipe) -> None:

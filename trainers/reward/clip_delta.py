@@ -7,7 +7,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import Turns, replace_turns, signal_of, with_part
 
 
-@component("reward", "clip_delta", paper="2410.15115", asks=("signal",))
+@component("reward", "clip_delta", paper="2410.15115", asks=("signal",), reads=("rewards",))
 def clip_delta(
     group: Group,
     *,

@@ -5,7 +5,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
-@component("reward", "gated", paper="2508.10548")
+@component("reward", "gated", paper="2508.10548", reads=("rewards",))
 def gated(
     group: Group, *, gate: str = "outcome", threshold: float = 0.0, then: tuple[str, ...] = ()
 ) -> Group:

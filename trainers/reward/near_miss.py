@@ -6,7 +6,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
-@component("reward", "near_miss", paper="2510.24694")
+@component("reward", "near_miss", paper="2510.24694", reads=("rewards",))
 def near_miss(group: Group, *, alpha: float = 0.3, part: str = "entity", detail: str = "entities") -> Group:
     """A failure is paid α·γ/max_g γ on its last turn, where γ is its share of the question's gold entities.
 

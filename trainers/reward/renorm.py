@@ -5,7 +5,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
-@component("reward", "renorm", paper="2509.25598")
+@component("reward", "renorm", paper="2509.25598", reads=("rewards",))
 def renorm(group: Group, *, part: str = "progress", shift: float = 1.0) -> Group:
     """Shifts a reward component by the outcome: p̂_k = p_k + outcome − β on all turns but the last.
 

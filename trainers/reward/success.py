@@ -5,7 +5,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import replace_turns, with_part
 
 
-@component("reward", "success")
+@component("reward", "success", reads=("rewards",))
 def success(group: Group) -> Group:
     """The outcome is 1 on the last turn of a solved episode and 0 everywhere else.
 

@@ -1,14 +1,12 @@
 """A verifier's verdict as the whole reward, with less than a failure's for what a limit cut off."""
 
-import dataclasses
-
-from turnwise.agents.core import Episode, Turn
+from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.reward_edits import replace_turns
+from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns
 
 
-@component("reward", "verified", paper="2411.15124")
+@component("reward", "verified", paper="2411.15124", reads=("rewards",))
 def verified(group: Group, *, solved: float = 1.0, cut: float = 1.0) -> Group:
     """The last turn earns ``solved`` where the task was solved, −``cut`` where a limit ended the episode before, else nothing.
 
@@ -29,16 +27,6 @@ def verified(group: Group, *, solved: float = 1.0, cut: float = 1.0) -> Group:
     def paid(episode: Episode) -> Episode:
         cut_off = episode.end is not None and episode.end.truncated
         earned = solved if episode.success else -cut if cut_off else 0.0
-        return replace_turns(
-            episode,
-            lambda turns: [_earning(turn, earned if turn is turns[-1] else 0.0) for turn in turns],
-        )
+        return replace_turns(episode, lambda turns: paid_instead(turns, earned))
 
     return [paid(episode) for episode in group]
-
-
-def _earning(turn: Turn, reward: float) -> Turn:
-    """The turn, with this for its whole reward."""
-    return dataclasses.replace(
-        turn, reward=reward, rewards={**dict.fromkeys(turn.rewards, 0.0), "outcome": reward}
-    )
