@@ -25,6 +25,7 @@ from recording import (  # noqa: F401 (hooks)
     pytest_testnodedown,
     pytest_unconfigure,
 )
+from rewriting import pytest_sessionstart  # noqa: F401 (a hook)
 from scheduling import GroupScheduling
 
 from turnwise.envs.check import leaks

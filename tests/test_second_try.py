@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,10 +32,15 @@ def again(folder: Path, how_many: int) -> subprocess.CompletedProcess[str]:
     """A run in workers that hear of groups, and then the second try."""
     (folder / "test_some.py").write_text(TESTS.replace("HOW_MANY", str(how_many)), "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n")
-    run = [sys.executable, "-m", "pytest", "-q", "-n", "1", "--dist", "loadgroup"]
-    assert subprocess.run(run, cwd=folder, capture_output=True, check=False).returncode == 1
-    tried = [sys.executable, str(SCRIPT), sys.executable, "-m", "pytest", "-q"]
-    return subprocess.run(tried, cwd=folder, capture_output=True, text=True, check=False)
+    env = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }  # each process would load all that is installed
+    pytest = [sys.executable, "-m", "pytest", "-p", "xdist", "-q"]
+    run = [*pytest, "-n", "1", "--dist", "loadgroup"]
+    assert subprocess.run(run, cwd=folder, env=env, capture_output=True, check=False).returncode == 1
+    tried = [sys.executable, str(SCRIPT), *pytest]
+    return subprocess.run(tried, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow

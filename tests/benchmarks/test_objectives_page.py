@@ -49,6 +49,8 @@ def test_every_loss_is_there() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
+@pytest.mark.slow
+@pytest.mark.full
 def test_figures_are_what_is_measured_now() -> None:
     found = angles(Setting())
     for name, row in KEPT["fresh"].items():

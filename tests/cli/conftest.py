@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import forked
 
+from turnwise.cli.app import run as run_verb
 from turnwise.cli.forms import FORMS
 
 
@@ -46,5 +47,20 @@ def turnwise(tmp_path: Path) -> Callable[..., Ran]:
         given = {**os.environ, **(env or {})}
         done = forked.turnwise(*arguments, cwd=tmp_path, env=given, stdin=stdin)
         return Ran(done.returncode, done.stdout, done.stderr, arguments[0] if arguments else "")
+
+    return run
+
+
+@pytest.fixture
+def turnwise_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Ran]:
+    """Run it in this process, which has loaded everything: for what the process has no part in."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ran:
+        capfd.readouterr()
+        code = run_verb(list(arguments))
+        return Ran(code, *capfd.readouterr(), arguments[0] if arguments else "")
 
     return run

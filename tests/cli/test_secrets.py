@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import forked
 import pytest
@@ -39,6 +40,16 @@ rollout:
       Authorization: Bearer {CANARY}
       X-Other: {SHAPED}
 """
+
+
+def each_once(these: list[Any], those: list[Any]) -> list[Any]:
+    """All pairs, of which `make test` has each of these and each of those once."""
+    together = list(zip(these, those, strict=True))
+    return [
+        pytest.param(this, that, marks=() if (this, that) in together else pytest.mark.full)
+        for this in these
+        for that in those
+    ]
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -76,8 +87,7 @@ def search(folder: Path, *texts: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", [[], ["--json"], ["--debug"]])
-@pytest.mark.parametrize("status", [200, 401, 500])
+@pytest.mark.parametrize(("status", "flags"), each_once([200, 401, 500], [[], ["--json"], ["--debug"]]))
 def test_a_policy_servers_password_and_key(tmp_path, status, flags):
     def careless(asked):
         if status == 200:
@@ -119,8 +129,9 @@ def test_options_of_environments_in_errors_and_logs(tmp_path, fails):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fails", ["", "infra", "bug"])
-@pytest.mark.parametrize("flags", [[], ["--json"], ["--env-workers", "1"]])
+@pytest.mark.parametrize(
+    ("fails", "flags"), each_once(["", "infra", "bug"], [[], ["--json"], ["--env-workers", "1"]])
+)
 def test_keys_on_the_command_line(tmp_path, fails, flags):
     options = [f"api_key={CANARY}", f"server=http://me:{CANARY}@127.0.0.1:9/x"]
     asked = ["eval", "test/keyed", "--policy", "scripted:gold", "--episodes", "2", "--out", "found", *flags]

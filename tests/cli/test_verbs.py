@@ -31,8 +31,8 @@ KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal",
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(turnwise, verb):
-    done = turnwise(verb, "--help")
+def test_every_verb_has_help(turnwise_here, verb):
+    done = turnwise_here(verb, "--help")
     assert done.code == 0
     assert f"turnwise {verb}" in done.out
     assert "--json" in done.out
@@ -59,8 +59,8 @@ def test_help_is_quick(turnwise):
     assert min(cpu_seconds() for _ in range(3)) < 0.6
 
 
-def test_list_knows_its_kinds(turnwise):
-    kinds = [row["name"] for row in turnwise("list", "--json").json]
+def test_list_knows_its_kinds(turnwise_here):
+    kinds = [row["name"] for row in turnwise_here("list", "--json").json]
     assert kinds == ["envs", "suites", "recipes", "algorithms", *KINDS]
 
 
@@ -81,18 +81,18 @@ def test_list_knows_its_kinds(turnwise):
         ("reduce", "token_mean"),
     ],
 )
-def test_list_names_what_there_is(turnwise, kind, member):
-    rows = turnwise("list", kind, "--json").json
+def test_list_names_what_there_is(turnwise_here, kind, member):
+    rows = turnwise_here("list", kind, "--json").json
     assert member in [row["name"] for row in rows]
     assert all(row["package"] == "turnwise" for row in rows if "package" in row)
-    assert member in turnwise("list", kind).out
+    assert member in turnwise_here("list", kind).out
 
 
 @pytest.mark.slow
-def test_credit_quality_scores_rules_and_writes_table_plot_and_numbers(turnwise, tmp_path):
+def test_credit_quality_scores_rules_and_writes_table_plot_and_numbers(turnwise_here, tmp_path):
     few = ["--suite", "shop/quick", "--policy", "mix:demonstrator=1,random=1", "--groups", "2", "--size", "3"]
     few += ["--forks", "3", "--rule", "rloo", "vine", "igpo", "--no-trees", "--out", "bench"]
-    done = turnwise("credit-quality", *few, "--json")
+    done = turnwise_here("credit-quality", *few, "--json")
     found = {(score["rule"], score["source"]): score for score in done.json["scores"]}
     assert set(found) == {
         (rule, source) for rule in ("rloo", "vine") for source in ("processes", "shop/quick")
@@ -103,14 +103,14 @@ def test_credit_quality_scores_rules_and_writes_table_plot_and_numbers(turnwise,
         *(f"credit-quality.{kind}" for kind in ("json", "md", "svg")),
         "credit-quality-turns.html",
     }
-    shown = turnwise("credit-quality", *few[:-2], "--no-processes").out
+    shown = turnwise_here("credit-quality", *few[:-2], "--no-processes").out
     assert "rloo" in shown
     assert "igpo is left out" in shown
 
 
 @pytest.mark.slow
-def test_check_prints_the_card(turnwise):
-    done = turnwise("check", "turnwise/Sort-v0", "--tasks", "3", "--json")
+def test_check_prints_the_card(turnwise_here):
+    done = turnwise_here("check", "turnwise/Sort-v0", "--tasks", "3", "--json")
     card = done.json
     assert (done.code, card["env"], card["ok"]) == (0, "turnwise/Sort-v0", True), done.out
     assert list(card["requirements"]) == [f"E{n}" for n in range(1, 10)]
@@ -118,11 +118,11 @@ def test_check_prints_the_card(turnwise):
 
 
 @pytest.mark.slow
-def test_play_with_a_script(turnwise):
-    episode = turnwise("play", "shop/easy", "--policy", "scripted:gold", "--json").json
+def test_play_with_a_script(turnwise_here):
+    episode = turnwise_here("play", "shop/easy", "--policy", "scripted:gold", "--json").json
     assert (episode["outcome"], episode["end"], episode["score"]) == ("ok", "solved", 1.0)
     assert episode["turns"][-1]["rewards"]["outcome"] == 1.0
-    assert "solved, score 1" in turnwise("play", "shop/easy", "--policy", "scripted:gold").out
+    assert "solved, score 1" in turnwise_here("play", "shop/easy", "--policy", "scripted:gold").out
 
 
 @pytest.mark.slow
@@ -154,26 +154,26 @@ def test_eval_then_replay(turnwise, tmp_path):
 
 
 @pytest.mark.slow
-def test_eval_is_repeatable_and_gold_wins(turnwise):
+def test_eval_is_repeatable_and_gold_wins(turnwise_here):
     flags = ["--policy", "scripted:gold", "--episodes", "5", "--json"]
-    one, two = (turnwise("eval", "shop/standard", *flags).json for _ in range(2))
+    one, two = (turnwise_here("eval", "shop/standard", *flags).json for _ in range(2))
     assert one["success"] == one["pass_at_k"] == one["mean_score"] == 1.0
     assert {**one, "seconds": 0} == {**two, "seconds": 0}
 
 
 @pytest.mark.slow
-def test_new_env_passes_its_own_check(turnwise, tmp_path):
-    made = turnwise("new-env", "word-chain", "--json").json
+def test_new_env_passes_its_own_check(turnwise_here, tmp_path):
+    made = turnwise_here("new-env", "word-chain", "--json").json
     assert made["env"] == "word-chain/WordChain-v0"
     assert (tmp_path / "turnwise-word-chain" / "pyproject.toml").exists()
-    twice = turnwise("new-env", "word-chain")
+    twice = turnwise_here("new-env", "word-chain")
     assert twice.code == 1
     assert "exists already" in twice.err
 
 
 @pytest.mark.slow
-def test_doctor_finds_what_is_here(turnwise):
-    report = turnwise("doctor", "--json").json
+def test_doctor_finds_what_is_here(turnwise_here):
+    report = turnwise_here("doctor", "--json").json
     findings = {finding["name"]: finding for finding in report["findings"]}
     assert findings["python"]["ok"]
     assert {"torch", "vllm", "gpu", "memory", "disk", "openmp", "chromium", "docker"} <= set(findings)
@@ -181,23 +181,23 @@ def test_doctor_finds_what_is_here(turnwise):
 
 
 @pytest.mark.slow
-def test_recipes_are_listed_and_explained(turnwise):
-    names = [row["name"] for row in turnwise("list", "recipes", "--json").json]
+def test_recipes_are_listed_and_explained(turnwise_here):
+    names = [row["name"] for row in turnwise_here("list", "recipes", "--json").json]
     assert "shop-quick" in names
-    told = turnwise("explain", "shop-quick", "--json").json
+    told = turnwise_here("explain", "shop-quick", "--json").json
     assert (told["recipe"], "return_to_go" in told["text"]) == ("shop-quick", True)
-    changed = turnwise("explain", "shop-quick", "--set", "credit=grpo", "--json").json
+    changed = turnwise_here("explain", "shop-quick", "--set", "credit=grpo", "--json").json
     assert "grpo" in changed["text"]
     small = ("--set", "engine.kind=torch", "model.scratch.text_episodes=20")
-    looked = turnwise("explain", "shop-quick", "--preflight", *small, "--json").json
+    looked = turnwise_here("explain", "shop-quick", "--preflight", *small, "--json").json
     assert "preflight: prompts of up to" in looked["text"]
 
 
 @pytest.mark.slow
-def test_verbs_keep_their_forms_of_json(turnwise, tmp_path):
+def test_verbs_keep_their_forms_of_json(turnwise_here, tmp_path):
     """Those whose JSON no other test reads: reading it holds them to :mod:`turnwise.cli.forms`."""
     for name in ("random", "gold"):
-        turnwise("eval", "shop/easy", "--policy", f"scripted:{name}", "--episodes", "2", "--out", name)
+        turnwise_here("eval", "shop/easy", "--policy", f"scripted:{name}", "--episodes", "2", "--out", name)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "events.jsonl").write_text('{"kind": "state", "failures": {}, "doing": "learning"}\n')
     for line in (
@@ -209,6 +209,6 @@ def test_verbs_keep_their_forms_of_json(turnwise, tmp_path):
         ["compare", "random", "gold"],
         ["top", "run"],
     ):
-        done = turnwise(*line, "--json")
+        done = turnwise_here(*line, "--json")
         assert done.json, line
         assert "error" not in done.json, done.json

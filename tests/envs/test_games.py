@@ -49,7 +49,7 @@ def say(env, *texts):
 @pytest.mark.slow
 @pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
-    report = check_env(ENV, tasks=8)
+    report = check_env(ENV, tasks=3)
     assert report.ok, str(report)
 
 

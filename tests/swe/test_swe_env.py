@@ -66,10 +66,17 @@ def test_gold_solves_five_tasks_through_the_tools(backend):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("played", ["swe/small", pytest.param("turnwise/SWE-v0", marks=pytest.mark.full)])
-def test_the_contract(played):
+@pytest.mark.parametrize(
+    ("played", "clauses"),
+    [
+        ("swe/small", ["E1", "E4", "E6"]),
+        pytest.param("swe/small", ["E5", "E7", "E8"], marks=pytest.mark.full),
+        pytest.param("turnwise/SWE-v0", ["E1", "E4", "E5", "E6", "E7", "E8"], marks=pytest.mark.full),
+    ],
+)
+def test_the_contract(played, clauses):
     """On the suite whose packages test quickly; in `make test-full` on all suites."""
-    report = check_env(played, tasks=1, only=["E1", "E4", "E5", "E6", "E7", "E8"])
+    report = check_env(played, tasks=1, only=clauses)
     assert report.ok, str(report)
 
 

@@ -116,7 +116,9 @@ def test_each_phase_optimises_its_own_objective(whole: tuple[dict[str, Any], Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "step", [pytest.param(1, marks=pytest.mark.full), 2, 3, pytest.param(4, marks=pytest.mark.full)]
+)
 def test_a_run_killed_within_and_between_phases_is_the_same_run(
     whole: tuple[dict[str, Any], Path], tmp_path: Path, step: int
 ) -> None:

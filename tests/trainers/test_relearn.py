@@ -66,9 +66,17 @@ def test_the_same_bits_come_out_again(tmp_path: Path, letters: dict[str, Any], c
     assert found.sha256 == ours[WEIGHTS[0]]
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that is copied for each test."""
+    return tmp_path_factory.mktemp("trained") / "run"
+
+
 @pytest.fixture
-def run(tmp_path: Path, letters: dict[str, Any]) -> Path:
-    return made(tmp_path / "run", letters, {"scale": {"staleness": 1}})
+def run(tmp_path: Path, letters: dict[str, Any], trained: Path) -> Path:
+    if not trained.exists():
+        made(trained, letters, {"scale": {"staleness": 1}})
+    return shutil.copytree(trained, tmp_path / "run", symlinks=True)
 
 
 def test_what_was_changed_in_the_log_is_found(run: Path) -> None:

@@ -88,7 +88,9 @@ def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lora", [None, {"rank": 4}], ids=["full", "lora"])
+@pytest.mark.parametrize(
+    "lora", [None, pytest.param({"rank": 4}, marks=pytest.mark.full)], ids=["full", "lora"]
+)
 def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any) -> None:
     loss = ["clip", {"name": "kl", "weight": 0.01}]
     runs(loss=loss, model__lora=lora, updates=3, optimizer__minibatches=1, optimizer__learning_rate=0.01)
@@ -192,10 +194,10 @@ def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_run(runs: Runs) -> None:
-    for out in ("a", "b"):
-        runs(out=out, model__lora={"rank": 2}, credit="gae", filter="any")
-    runs(out="c", model__lora={"rank": 2}, credit="gae", filter="any", seed=4)
-    a, b, c = (runs.weights(2, out) for out in "abc")
+    once = {"updates": 1, "evaluate__every": 1, "preflight": False}
+    for out, more in (("a", {}), ("b", {}), ("c", {"seed": 4})):
+        runs(out=out, **once, model__lora={"rank": 2}, credit="gae", filter="any", **more)
+    a, b, c = (runs.weights(1, out) for out in "abc")
     assert all(torch.equal(a[name], b[name]) for name in a)
     assert any(not torch.equal(a[name], c[name]) for name in a)
 
@@ -410,8 +412,9 @@ def test_a_demonstrator_that_fails_is_named(letters: dict[str, Any], monkeypatch
 @pytest.mark.slow
 def test_training_with_environments_in_workers(runs: Runs) -> None:
     """The same warm start to the bit; then replies are batched as environments answer, which rounds differently."""
-    runs(out="here")
-    runs(out="there", rollout__env_workers=2)
+    once = {"updates": 1, "evaluate__every": 1, "preflight": False}
+    runs(out="here", **once)
+    runs(out="there", **once, rollout__env_workers=2)
     here, there = runs.weights(0, "here"), runs.weights(0, "there")
     assert all(torch.equal(here[name], there[name]) for name in here)
     records = [list(LogReader(runs.folder / f"{out}/episodes.jsonl.zst")) for out in ("here", "there")]

@@ -109,10 +109,17 @@ def test_a_cart_holds_what_is_bought_and_shares_the_score():
     env.close()
 
 
-@pytest.mark.usefixtures("copying")
 @pytest.mark.slow
 def test_it_keeps_the_contract():
-    report = check_env(NAME, tasks=1, only=["E4", "E8"])  # all requirements: docs/web.md
+    report = check_env(NAME, tasks=1, only=["E4"])  # all requirements: docs/web.md
+    assert report.ok, str(report)
+
+
+@pytest.mark.usefixtures("copying")
+@pytest.mark.slow
+@pytest.mark.full
+def test_it_tells_nobody_the_answer():
+    report = check_env(NAME, tasks=1, only=["E8"])
     assert report.ok, str(report)
 
 
