@@ -96,12 +96,14 @@ def test_the_sdist_holds_files_and_no_links(built: Built) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_core_is_light(core: Installed) -> None:
     assert core.megabytes <= MOST_MEGABYTES
     assert core.packages < 70
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_core_holds_nothing_of_the_extras(core: Installed) -> None:
     program = (
         "from turnwise.extras import EXTRAS, lacks\n"
@@ -112,6 +114,7 @@ def test_the_core_holds_nothing_of_the_extras(core: Installed) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -128,6 +131,7 @@ def test_the_core_does_its_work(core: Installed, tmp_path: Path, arguments: Sequ
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_new_environment_is_made_and_checked_with_the_core(core: Installed, tmp_path: Path) -> None:
     made = run_in(core.python, tmp_path, "new-env", "word-chain", "--json")
     file = next(path for path in json.loads(made.stdout)["files"] if path.endswith("__init__.py"))
@@ -141,6 +145,7 @@ def test_a_new_environment_is_made_and_checked_with_the_core(core: Installed, tm
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_server_is_evaluated_with_the_core_and_compared(core: Installed, tmp_path: Path) -> None:
     with serve(lambda _: "I do not know.") as server:
         policy = f"openai:some-model@{server.url}"
@@ -167,6 +172,7 @@ def test_a_server_is_evaluated_with_the_core_and_compared(core: Installed, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_viewer_shows_every_page_with_the_core_but_what_rules_give(core: Installed) -> None:
     command = [str(core.python), "-I", str(ROOT / "tests" / "kit" / "viewed.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -177,6 +183,7 @@ def test_the_viewer_shows_every_page_with_the_core_but_what_rules_give(core: Ins
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [

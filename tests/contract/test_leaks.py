@@ -118,7 +118,13 @@ def test_when_copying_is_a_leak(own, other, n, bound, leaks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["turnwise/Sort-v0", "turnwise/Craft-v0", "turnwise/Calc-v0"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "turnwise/Sort-v0",
+        *(pytest.param(f"turnwise/{name}-v0", marks=pytest.mark.full) for name in ("Craft", "Calc")),
+    ],
+)
 def test_our_own_give_nothing_away(name):
     result = check_env(name, only=["E8"]).requirements["E8"]
     assert result.ok, result.detail

@@ -88,6 +88,7 @@ def test_a_view_of_all_that_a_page_holds_shows_an_order_that_nobody_sees(
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @those("replacement")
 def test_a_session_that_keeps_its_page_is_lost(hostile, session, attack, monkeypatch):
     async def told_only(self, work):
@@ -103,6 +104,7 @@ def test_a_session_that_keeps_its_page_is_lost(hostile, session, attack, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @those("dialogs")
 def test_a_dialog_that_nobody_answers_holds_the_page(hostile, walled, attack, monkeypatch):
     async def ignore(self, dialog):
@@ -117,6 +119,7 @@ def test_a_dialog_that_nobody_answers_holds_the_page(hostile, walled, attack, mo
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @those("patience")
 def test_only_patience_ends_the_turn(hostile, session, attack, monkeypatch):
     """No clock can fail this on a slow machine: a turn that something else ended would be shorter."""
@@ -127,6 +130,7 @@ def test_only_patience_ends_the_turn(hostile, session, attack, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @those("element limit")
 def test_without_a_limit_the_page_is_lost(hostile, session, attack, monkeypatch):
     monkeypatch.setattr(looking, "ELEMENTS", 10**9)

@@ -97,6 +97,11 @@ def test_a_step_that_fails_once_is_repeated_and_nothing_else_differs(
     assert [told(other) for other in others] == [told(other) for other in calm_others]
 
 
+SIGNALS = [  # in `make test` each of Python's once, and each place once
+    pytest.param(error, env, workers, marks=() if i == j else pytest.mark.full)
+    for i, error in enumerate([StopIteration, GeneratorExit, asyncio.CancelledError])
+    for j, (env, workers) in enumerate([("PURE", 0), ("ENV", 0), ("ENV", 1)])
+]
 ENDS = [
     ("os_exit", Outcome.ENV_ERROR, "ended its process with code 7"),
     ("segfault", Outcome.ENV_ERROR, "SIGSEGV"),
@@ -156,8 +161,7 @@ def test_what_others_do_to_its_process_costs_an_episode_no_retry(
     assert episode.outcome is outcome
 
 
-@pytest.mark.parametrize("error", [StopIteration, GeneratorExit, asyncio.CancelledError])
-@pytest.mark.parametrize(("env", "workers"), [("PURE", 0), ("ENV", 0), ("ENV", 1)])
+@pytest.mark.parametrize(("error", "env", "workers"), SIGNALS)
 def test_signals_of_python_are_an_environments_mistake(
     hazards: ModuleType, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], env: str, workers: int
 ) -> None:
@@ -233,7 +237,9 @@ def test_a_process_with_a_hung_step_ends(workers: int) -> None:
     assert (done.returncode, done.stdout) == (0, "['infra_error', 'ok']\n"), done.stderr
 
 
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "how", ["SIGKILL", *(pytest.param(name, marks=pytest.mark.full) for name in ("SIGTERM", "SIGINT"))]
+)
 def test_a_killed_parent_leaves_no_worker(hazards: ModuleType, tmp_path: Path, how: str) -> None:
     mark = tmp_path / "mark"
     program = PROGRAM.format(folder=str(Path(__file__).parent), workers=2, mark=str(mark)).replace(

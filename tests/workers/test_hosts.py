@@ -180,6 +180,7 @@ def test_a_host_that_dies_in_the_middle_of_a_step_changes_no_episode_and_is_used
         assert told(again) == told(here)
 
 
+@pytest.mark.full
 def test_hosts_that_die_one_after_the_other_lose_nothing(
     hazards: ModuleType, host: Hosts, token_file: Path, tmp_path: Path
 ):
@@ -243,6 +244,7 @@ def test_hosts_join_a_running_run_and_leave_it(
         assert [e.outcome for e in playing.end()] == [Outcome.OK] * 3
 
 
+@pytest.mark.full
 def test_a_host_that_freezes_when_it_has_left_is_given_up(
     hazards: ModuleType, host: Hosts, token_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -360,7 +362,7 @@ def test_something_else_that_listens_there_is_named(hazards: ModuleType, token_f
             pool.make(hazards.ENV, {}, 0)
 
 
-@pytest.mark.parametrize("what", ["cut", "changed"])
+@pytest.mark.parametrize("what", [pytest.param("cut", marks=pytest.mark.full), "changed"])
 def test_frames_that_are_cut_or_changed_on_their_way_are_no_answers(
     hazards: ModuleType,
     host: Hosts,
