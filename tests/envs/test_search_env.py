@@ -73,7 +73,7 @@ def finish(env):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [24, pytest.param(1000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("n", [60, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", [p if isinstance(p, str) else p.values[0] for p in SUITES])
 def test_gold_is_1_and_baselines_hold_on_many_tasks(name, n):
     env = make("turnwise/Search-v0")
