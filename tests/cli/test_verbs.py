@@ -172,8 +172,8 @@ def test_new_env_passes_its_own_check(turnwise_here, tmp_path):
 
 
 @pytest.mark.slow
-def test_doctor_finds_what_is_here(turnwise_here):
-    report = turnwise_here("doctor", "--json").json
+def test_doctor_finds_what_is_here(turnwise):
+    report = turnwise("doctor", "--json").json
     findings = {finding["name"]: finding for finding in report["findings"]}
     assert findings["python"]["ok"]
     assert {"torch", "vllm", "gpu", "memory", "disk", "openmp", "chromium", "docker"} <= set(findings)
@@ -181,23 +181,23 @@ def test_doctor_finds_what_is_here(turnwise_here):
 
 
 @pytest.mark.slow
-def test_recipes_are_listed_and_explained(turnwise_here):
-    names = [row["name"] for row in turnwise_here("list", "recipes", "--json").json]
+def test_recipes_are_listed_and_explained(turnwise):
+    names = [row["name"] for row in turnwise("list", "recipes", "--json").json]
     assert "shop-quick" in names
-    told = turnwise_here("explain", "shop-quick", "--json").json
+    told = turnwise("explain", "shop-quick", "--json").json
     assert (told["recipe"], "return_to_go" in told["text"]) == ("shop-quick", True)
-    changed = turnwise_here("explain", "shop-quick", "--set", "credit=grpo", "--json").json
+    changed = turnwise("explain", "shop-quick", "--set", "credit=grpo", "--json").json
     assert "grpo" in changed["text"]
     small = ("--set", "engine.kind=torch", "model.scratch.text_episodes=20")
-    looked = turnwise_here("explain", "shop-quick", "--preflight", *small, "--json").json
+    looked = turnwise("explain", "shop-quick", "--preflight", *small, "--json").json
     assert "preflight: prompts of up to" in looked["text"]
 
 
 @pytest.mark.slow
-def test_verbs_keep_their_forms_of_json(turnwise_here, tmp_path):
+def test_verbs_keep_their_forms_of_json(turnwise, tmp_path):
     """Those whose JSON no other test reads: reading it holds them to :mod:`turnwise.cli.forms`."""
     for name in ("random", "gold"):
-        turnwise_here("eval", "shop/easy", "--policy", f"scripted:{name}", "--episodes", "2", "--out", name)
+        turnwise("eval", "shop/easy", "--policy", f"scripted:{name}", "--episodes", "2", "--out", name)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "events.jsonl").write_text('{"kind": "state", "failures": {}, "doing": "learning"}\n')
     for line in (
@@ -209,6 +209,6 @@ def test_verbs_keep_their_forms_of_json(turnwise_here, tmp_path):
         ["compare", "random", "gold"],
         ["top", "run"],
     ):
-        done = turnwise_here(*line, "--json")
+        done = turnwise(*line, "--json")
         assert done.json, line
         assert "error" not in done.json, done.json
