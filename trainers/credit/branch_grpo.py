@@ -38,7 +38,7 @@ def branch_grpo(batch: TurnBatch, *, fuse: str | None = None, skip: int = 0, ski
     confounds a turn with what came before; ``spo_tree`` compares with the own parent.
     With ``fuse`` V(node) = Σ softmax(l)·V(child) over the distinct children, l the signal of that name of the turn that leads to
     each (the paper: ``logp``). Of the ``skip`` turns from number ``skip_from`` on nothing is learned (the paper's pruning by
-    depth; a schedule of ``credit.branch_grpo.skip_from`` slides the window), though their nodes are counted; pruning by width is
+    depth; a schedule of ``credit.skip_from`` slides the window), though their nodes are counted; pruning by width is
     the filter `ranked`.
 
     Worked by hand: leaves 1, 0.5 | 0.2, 0.1: depth 1 has 0.75 and 0.15, depth 2 all four.
