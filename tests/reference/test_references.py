@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import bounds  # noqa: F401  (they register themselves)
+import chosen  # noqa: F401
 import contexts  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401

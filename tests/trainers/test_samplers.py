@@ -20,7 +20,7 @@ from turnwise.agents.evaluation.statistics import Interval
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RecipeError
 from turnwise.registry import components
-from turnwise.tasks.core import Split
+from turnwise.tasks.core import Split, derive_rng
 from turnwise.trainers.check.sampler import advanced, outcomes
 from turnwise.trainers.core import PartState
 from turnwise.trainers.recipe.explain import explain
@@ -172,6 +172,25 @@ def test_a_checkpoint_without_memory_is_a_beginning(entry: Any) -> None:
     assert sampler.plan(9, 0, 8) == entry.build({})(example_setup()).plan(9, 0, 8)
 
 
+@pytest.mark.parametrize("entry", components("sampler"), ids=lambda entry: entry.name)
+def test_tasks_are_as_likely_as_is_declared(entry: Any) -> None:
+    """After some updates: by suite beside the mixture's shares, and by how likely a task is to be solved, weights included."""
+    sampler: Any
+    sampler, weight, of_suite, ease = Uniform(example_setup()), 0.0, 0.0, 0.0
+    for seed in range(12):
+        sampler = entry.build({})(example_setup(seed=seed))
+        if sampler.returns:
+            sampler = entry.build({"size": 24} if "size" in entry.options else {})(example_setup(seed=seed))
+        for request in advanced(sampler, 4).plan(4, 0, 8):
+            weight += request.weight
+            of_suite += request.weight * (request.suite == "sort/4")
+            ease += request.weight * derive_rng("outcome", request.index).random()
+    fair = abs(of_suite / weight - 0.25) < 0.13 and abs(ease / weight - 0.5) < 0.09
+    assert fair or not sampler.unbiased, (of_suite / weight, ease / weight)
+    assert sampler.over
+    assert sampler.over in explain("shop-quick", **{"rollout.sampler": entry.name})
+
+
 def test_the_mean_of_suites_is_weighted() -> None:
     def found(success: float, half: float) -> Any:
         return SimpleNamespace(
@@ -215,6 +234,7 @@ def test_explain_says_what_is_played() -> None:
     assert "on shop/quick (25 %), shop/easy (75 %), each of" in text
     assert "until 20 groups are informative or 64 tasks are played" in text
     assert "sampler: uniform()" in text
+    assert "objective: the mean over the suites' training tasks" in text
     assert "waits for tasks to return" in explain("shop-quick", credit="dcpo")
     assert "waits for tasks to return" not in explain(
         "shop-quick", credit="dcpo", **{"rollout.sampler": "pool"}

@@ -188,7 +188,7 @@ async def collect(
         helped = plays_instead(parts.guides)
         with meter.of("strategy", tokens):
             play = functools.partial(parts.strategy, runner)
-            groups = [unplayed(one) for one in plan] if helped else await play(plan)
+            groups: list[Group] = [unplayed(one) for one in plan] if helped else await play(plan)
             asked, groups = await play_on(sampler, play, asked, groups, seed, update, first=len(requests))
         tail.end_round()
         before = groups

@@ -1,0 +1,101 @@
+"""A mix of solved and failed tasks, taken anew whenever success on dev stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+
+from turnwise.registry import component
+from turnwise.tasks.core import derive_rng
+from turnwise.trainers.core import PartState
+from turnwise.trainers.sampler.core import GroupRequest, SamplerSetup, memory_from, memory_state
+from turnwise.trainers.sampler.remembered import FromPool, require_option
+
+
+def mixed(batch: int, failed: int, solved: int, ratio: tuple[int, int]) -> tuple[int, int]:
+    """How many failed and solved tasks a batch has, in this ratio, of as many as there are.
+
+    >>> mixed(30, 100, 100, (2, 1)), mixed(30, 100, 100, (1, 1)), mixed(30, 12, 100, (2, 1))
+    ((20, 10), (15, 15), (12, 6))
+    """
+    hard, simple = ratio
+    units = min(batch // (hard + simple), failed // hard, solved // simple)
+    return units * hard, units * simple
+
+
+def stands_still(successes: Sequence[float], window: int) -> bool:
+    """Say whether the mean of the newest ``window`` evaluations is no higher than that of the ``window`` before.
+
+    >>> stands_still([0.1, 0.2, 0.2, 0.1], 2), stands_still([0.1, 0.2, 0.2, 0.3], 2), stands_still([0.1], 2)
+    (True, False, False)
+    """
+    if len(successes) < 2 * window:
+        return False
+    return mean(successes[-window:]) <= mean(successes[-2 * window : -window])
+
+
+@component("sampler", "fleming", paper="2509.15279")
+class Fleming(FromPool):
+    """Failed and solved tasks of a pool in a ratio: 1 to 1 until dev success stands still, from then on 2 to 1, with more episodes.
+
+    The two stages of Fleming-R1 (2025), whose second trains on what the first one failed while a third of solved tasks keeps it from
+    forgetting. A task is solved if it was in half of its episodes or more. In the second stage failures are those of the pool when
+    success last stood still: the mean of the newest ``window`` evaluations on dev was no higher than that of the ``window`` before. Where
+    there are too few of a kind the ratio is kept, and the rest of the update is drawn from the whole pool: ours.
+
+    Worked by hand from the book:
+
+    >>> mixed(30, 99, 99, (1, 1)), mixed(30, 99, 99, (2, 1)), mixed(30, 12, 99, (2, 1))
+    ((15, 15), (20, 10), (12, 6))
+    """
+
+    over = "failed and solved tasks of its pool, half and half, and from the first plateau of dev success on two to one"
+
+    def __init__(self, setup: SamplerSetup, *, size: int = 256, window: int = 3, more: int = 0) -> None:
+        super().__init__(setup, size)
+        usual = setup.group_size
+        require_option("fleming", window > 0, f"window={window} holds no evaluation", "Give 1 or more.")
+        require_option(
+            "fleming",
+            not more or more >= usual,
+            f"more={more} is less than the group_size of {usual}",
+            "Give a number of episodes above rollout.group_size, or 0 for twice as many.",
+        )
+        self.window, self.more = window, more or 2 * usual
+        self.restore(PartState())
+
+    @property
+    def sizes(self) -> frozenset[int]:
+        return frozenset({self.setup.group_size, self.more})
+
+    def chosen(self, update: int) -> list[GroupRequest]:
+        rng, most = derive_rng("fleming", self.setup.seed, update), self.setup.most
+        seen = [i for i in range(self.size) if self.known(i).episodes]
+        failed = [i for i in seen if self.known(i).rate < 0.5] if self.failures is None else self.failures
+        solved = [i for i in seen if i not in {*failed} and self.known(i).rate >= 0.5]
+        hard, simple = mixed(most, len(failed), len(solved), (1, 1) if self.failures is None else (2, 1))
+        drawn = [*rng.sample(failed, hard), *rng.sample(solved, simple)]
+        others = [i for i in range(self.size) if i not in {*drawn}]
+        drawn += rng.sample(others, most - len(drawn))
+        rng.shuffle(drawn)
+        episodes = 0 if self.failures is None else self.more
+        return [self.request(index, episodes) for index in drawn]
+
+    def evaluated(self, dev_success: float) -> None:
+        self.dev = [*self.dev, dev_success][-2 * self.window :]
+        if stands_still(self.dev, self.window):
+            self.dev = []
+            self.failures = sorted(i for i, task in self.memory.items() if task.episodes and task.rate < 0.5)
+
+    def figures(self) -> Mapping[str, float]:
+        return {"stage": 1.0 if self.failures is None else 2.0, "failures": float(len(self.failures or ()))}
+
+    def state(self) -> PartState:
+        memory = {**memory_state(self.memory).numbers}
+        return PartState({"memory": memory, "dev": self.dev, "failures": self.failures})
+
+    def restore(self, state: PartState) -> None:
+        self.memory = memory_from(PartState(state.numbers.get("memory", {})))
+        self.dev: list[float] = [*state.numbers.get("dev", [])]
+        failures = state.numbers.get("failures")
+        self.failures: list[int] | None = None if failures is None else [*failures]
