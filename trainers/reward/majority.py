@@ -8,7 +8,7 @@ from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns
 from turnwise.trainers.signal.answer import said
 
 
-@component("reward", "majority", reads=("rewards",))
+@component("reward", "majority", reads=("rewards", "votes"))
 def majority(group: Group) -> Group:
     """An episode whose last act is the group's most frequent one earns 1 on its last turn, any other 0; nothing else is paid.
 

@@ -260,7 +260,11 @@ def _nothing_credited(
 
 def _rewarded(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> list[Group]:
     """By task what was played by anyone, where a script knows the task, with the recipe's rewards."""
-    scripted = [part for part in options.rewards if not part.needs("reward")]  # a script has no signals
+    scripted = [  # a script has no signals, and several scripts are no policy that agrees with itself
+        part
+        for part in options.rewards
+        if not part.needs("reward") and "votes" not in part.component("reward").reads
+    ]
     reward = payer_of(scripted)
     shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
     groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
