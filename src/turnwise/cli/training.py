@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
+from turnwise.errors import TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
@@ -157,10 +158,11 @@ def explain(
     preflight: Annotated[bool, Parameter(negative=())] = False,
     bias: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
+    from_: Annotated[str | None, Parameter(name="--from")] = None,
 ) -> VerbResult:
     """Print what a recipe optimises, in words and as a formula.
 
-    For example: `turnwise explain shop-quick --set credit=grpo`.
+    For example: `turnwise explain shop-quick --set credit=grpo`; `turnwise explain run_grpo.sh --from verl`.
 
     The parts of a recipe are tried on small batches, for which torch is loaded. The answer is kept in ~/.cache/turnwise/explained
     and given again at once, as long as neither the recipe nor any file of code has changed.
@@ -171,7 +173,13 @@ def explain(
         bias: Compute how its first step differs from the policy gradient on small exact processes, if that is not
             known yet (seconds, or a minute or two where a part looks beyond its group).
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
+        from_: The trainer whose configuration the file is: trl, verl, prime-rl or nemo. Its objective is explained, with what is
+            known of it, settings without effect, and the recipe of ours that means the same.
     """
+    if from_ is not None:
+        return _explain_other(
+            Path(recipe), from_, bias=bias, unused=[*(set_ or []), *(["--preflight"] if preflight else [])]
+        )
     from turnwise.cli.explained import kept_answer, quick_loading
 
     changes = overrides(set_ or [])
@@ -195,6 +203,24 @@ def explain(
             kept.write(answer, bias_file(checked))
     said = str(answer["text"])
     return VerbResult(answer, lambda console: console.print(said, soft_wrap=True))
+
+
+def _explain_other(file: Path, trainer: str, *, bias: bool, unused: list[str]) -> VerbResult:
+    """Explain a configuration of another trainer; its bias is that of the recipe that means the same."""
+    from turnwise.trainers.others.explained import WITH_BIAS, as_recipe, explain_other, text_of, to_json
+
+    if unused:
+        raise TurnwiseError(f"{unused[0]} is of recipes of ours.", "Leave it out beside --from.")
+    found = explain_other(trainer, file)
+    answer, text = to_json(found), text_of(found)
+    if bias:
+        from turnwise.trainers.recipe.load import load_recipe
+
+        lines, answer["bias"] = _biases(load_recipe(as_recipe(found)), compute=True)
+        text += "\n" + "\n".join([WITH_BIAS, *lines]) + "\n"
+    return VerbResult(
+        answer, lambda console: console.print(text, soft_wrap=True, markup=False, highlight=False)
+    )
 
 
 def _biases(recipe: Recipe, *, compute: bool) -> tuple[list[str], dict[str, Any]]:
