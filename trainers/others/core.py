@@ -1,6 +1,6 @@
 """Configurations of other trainers: their settings, and the choices that they come to, in one vocabulary.
 
-Each trainer has a module that turns its settings into :class:`Choices`; everything that is said of a configuration
+Each trainer has a module that turns its settings into :class:`Objective`; everything that is said of a configuration
 (:mod:`turnwise.trainers.others.statements`) is said of those, so that no statement knows a trainer by name.
 """
 
@@ -69,7 +69,7 @@ class Settings:
         return any(key in self.given for key in keys)
 
 
-class Part(NamedTuple):
+class ObjectivePart(NamedTuple):
     """A part of the objective.
 
     Attributes:
@@ -112,7 +112,7 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choices:
+class Objective:
     """The choices that a configuration comes to.
 
     Attributes:
@@ -146,10 +146,10 @@ class Choices:
     """
 
     trainer: str
-    advantage: Part
-    loss: Part
-    weights: Part
-    others: tuple[Part, ...] = ()
+    advantage: ObjectivePart
+    loss: ObjectivePart
+    weights: ObjectivePart
+    others: tuple[ObjectivePart, ...] = ()
     group_size: float | None = None
     tasks: float | None = None
     centred: bool = True
@@ -177,11 +177,11 @@ class Choices:
     learns: bool = True
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ObjectivePart, ...]:
         return (self.advantage, self.loss, self.weights, *self.others)
 
 
-class Trainer(NamedTuple):
+class OtherTrainer(NamedTuple):
     """A trainer whose configurations are read.
 
     Attributes:
@@ -194,7 +194,7 @@ class Trainer(NamedTuple):
     name: str
     title: str
     read: Callable[[Path], Settings]
-    choose: Callable[[Settings], Choices]
+    choose: Callable[[Settings], Objective]
 
 
 def thinking_model(*names: Any) -> str:

@@ -8,7 +8,15 @@ from typing import Literal
 
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
-from turnwise.trainers.others.core import Choices, Kl, Part, Settings, Trainer, thinking_model, truncations
+from turnwise.trainers.others.core import (
+    Kl,
+    Objective,
+    ObjectivePart,
+    OtherTrainer,
+    Settings,
+    thinking_model,
+    truncations,
+)
 from turnwise.trainers.others.reading import based_yaml, resolved
 
 DEFAULTS: dict[str, Json] = {
@@ -44,7 +52,7 @@ def read(file: Path) -> Settings:
     return Settings(file, given, unknown, DEFAULTS, found.below)
 
 
-def choose(settings: Settings) -> Choices:
+def choose(settings: Settings) -> Objective:
     """Return the choices of NeMo RL's settings."""
     estimator = str(settings.get("grpo.adv_estimator.name"))
     whole = settings.on("loss_fn.token_level_loss")
@@ -54,12 +62,12 @@ def choose(settings: Settings) -> Choices:
     )
     asynchronous = settings.on("grpo.async_grpo.enabled")
     reinforce = settings.on("loss_fn.disable_ppo_ratio") or settings.on("loss_fn.force_on_policy_ratio")
-    return Choices(
+    return Objective(
         trainer=TRAINER.title,
         advantage=_advantage(settings, estimator),
         loss=_loss(settings),
-        weights=Part("the mean over all sampled tokens of the step", {"reduce": "token_mean"}, ("loss_fn.token_level_loss",)) if whole
-        else Part("the mean over a trajectory's tokens, then over trajectories", {"reduce": "sequence_mean"}, ("loss_fn.token_level_loss",)),
+        weights=ObjectivePart("the mean over all sampled tokens of the step", {"reduce": "token_mean"}, ("loss_fn.token_level_loss",)) if whole
+        else ObjectivePart("the mean over a trajectory's tokens, then over trajectories", {"reduce": "sequence_mean"}, ("loss_fn.token_level_loss",)),
         others=tuple(_others(settings)),
         group_size=group,
         tasks=settings.number("grpo.num_prompts_per_step"),
@@ -98,7 +106,7 @@ def _scaled(settings: Settings, estimator: str) -> Literal["group", "batch", "no
     return "batch" if whitened or estimator in ("reinforce_plus_plus", "gdpo") else "no"
 
 
-def _advantage(settings: Settings, estimator: str) -> Part:
+def _advantage(settings: Settings, estimator: str) -> ObjectivePart:
     keys = ("grpo.adv_estimator.name", "grpo.normalize_rewards", "grpo.use_leave_one_out_baseline")
     if estimator == "grpo":
         alone = settings.on(
@@ -107,11 +115,11 @@ def _advantage(settings: Settings, estimator: str) -> Part:
         mean = "the mean of the group's others" if alone else "the group's mean"
         if _scaled(settings, estimator) == "group":
             spread = "their standard deviation" if alone else "the group's standard deviation"
-            return Part(f"the return minus {mean}, divided by {spread}", {"credit": "grpo"}, keys,
+            return ObjectivePart(f"the return minus {mean}, divided by {spread}", {"credit": "grpo"}, keys,
                         "`grpo` takes mean and deviation of the whole group" if alone else "")  # fmt: skip
-        return Part(f"the return minus {mean}", {"credit": "rloo" if alone else "dr_grpo"}, keys)
+        return ObjectivePart(f"the return minus {mean}", {"credit": "rloo" if alone else "dr_grpo"}, keys)
     if estimator == "reinforce_plus_plus":
-        return Part(
+        return ObjectivePart(
             "the return minus the group's mean, standardised over the batch",
             {"credit": "dr_grpo", "shape": ["whiten"]},
             keys,
@@ -121,52 +129,52 @@ def _advantage(settings: Settings, estimator: str) -> Part:
             "credit": {"name": "gae_token", "lam": settings.number("grpo.adv_estimator.gae_lambda") or 0.95}
         }
         whitened = {"shape": ["whiten"]} if _scaled(settings, estimator) == "batch" else {}
-        return Part(
+        return ObjectivePart(
             "GAE over single tokens, by a learned value", {**ours, **whitened}, ("grpo.adv_estimator.name",)
         )
-    return Part(f"NeMo RL's {estimator}", {}, keys)
+    return ObjectivePart(f"NeMo RL's {estimator}", {}, keys)
 
 
-def _loss(settings: Settings) -> Part:
+def _loss(settings: Settings) -> ObjectivePart:
     low, high, dual = (settings.number(f"loss_fn.ratio_clip_{end}") for end in ("min", "max", "c"))
     low, high = 0.2 if low is None else low, 0.2 if high is None else high
     keys = ("loss_fn.ratio_clip_min", "loss_fn.ratio_clip_max", "loss_fn.ratio_clip_c")
     if settings.on("loss_fn.disable_ppo_ratio"):
-        return Part("−A·log π, without a ratio", {"loss": [{"name": "clip", "low": 1.0, "high": 1e6, "dual": None}]}, ("loss_fn.disable_ppo_ratio",),
+        return ObjectivePart("−A·log π, without a ratio", {"loss": [{"name": "clip", "low": 1.0, "high": 1e6, "dual": None}]}, ("loss_fn.disable_ppo_ratio",),
                     "our `clip` keeps a ratio, which is 1 on the first step")  # fmt: skip
     if settings.on("loss_fn.use_cispo"):
-        return Part(
+        return ObjectivePart(
             f"−sg[clip(ρ, {1 - low:g}, {1 + high:g})]·A·log π",
             {"loss": [{"name": "cispo", "low": low, "high": high}]},
             keys,
         )
     if settings.on("loss_fn.sequence_level_importance_ratios"):
-        return Part(f"the clipped surrogate by the geometric mean of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]",
+        return ObjectivePart(f"the clipped surrogate by the geometric mean of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]",
                     {"loss": [{"name": "gspo", "low": low, "high": high}]}, (*keys, "loss_fn.sequence_level_importance_ratios"))  # fmt: skip
-    return Part(f"the clipped surrogate of each token, its ratio in [1 − {low:g}, 1 + {high:g}]",
+    return ObjectivePart(f"the clipped surrogate of each token, its ratio in [1 − {low:g}, 1 + {high:g}]",
                 {"loss": [{"name": "clip", "low": low, "high": high, "dual": dual}]}, keys)  # fmt: skip
 
 
-def _others(settings: Settings) -> Iterator[Part]:
+def _others(settings: Settings) -> Iterator[ObjectivePart]:
     found = _kl(settings)
     if found:
         ours: dict[str, Json] = {}
         if found.place == "loss" and found.estimator != "other":
             ours = {"loss": [{"name": "kl", "estimator": found.estimator, "weight": found.coefficient}]}
-        yield Part(f"{found.coefficient:g} times {found.estimator} of the policy against the reference, in the {found.place}", ours,
+        yield ObjectivePart(f"{found.coefficient:g} times {found.estimator} of the policy against the reference, in the {found.place}", ours,
                    ("loss_fn.reference_policy_kl_penalty", "loss_fn.reference_policy_kl_type"))  # fmt: skip
     imitated = settings.number("loss_fn.positive_example_nll_weight")
     if imitated:
-        yield Part(
+        yield ObjectivePart(
             f"{imitated:g} times the negative log-likelihood of solved trajectories (VAPO)",
             {},
             ("loss_fn.positive_example_nll_weight",),
         )
     if settings.on("grpo.use_dynamic_sampling"):
-        yield Part("groups without differences are replaced by further ones", {"filter": "informative"},
+        yield ObjectivePart("groups without differences are replaced by further ones", {"filter": "informative"},
                    ("grpo.use_dynamic_sampling",), "for the replacement set rollout.refill")  # fmt: skip
     if _correction(settings):
-        yield Part(
+        yield ObjectivePart(
             f"the gap between engine and trainer: {_correction(settings)}",
             {},
             ("loss_fn.use_importance_sampling_correction",),
@@ -245,4 +253,4 @@ def _without_effect(settings: Settings) -> Iterator[tuple[str, str]]:
                 yield key, "grpo.async_grpo.enabled is off"
 
 
-TRAINER = Trainer("nemo", "NeMo RL, with the defaults of 2026-08-22", read, choose)
+TRAINER = OtherTrainer("nemo", "NeMo RL, with the defaults of 2026-08-22", read, choose)

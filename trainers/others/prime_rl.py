@@ -7,7 +7,15 @@ from pathlib import Path
 
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
-from turnwise.trainers.others.core import Choices, Limit, Part, Settings, Trainer, Truncated, thinking_model
+from turnwise.trainers.others.core import (
+    Limit,
+    Objective,
+    ObjectivePart,
+    OtherTrainer,
+    Settings,
+    Truncated,
+    thinking_model,
+)
 from turnwise.trainers.others.reading import toml_settings
 
 O = "orchestrator"
@@ -42,7 +50,7 @@ def read(file: Path) -> Settings:
     return Settings(file, given, {}, DEFAULTS)
 
 
-def choose(settings: Settings) -> Choices:
+def choose(settings: Settings) -> Objective:
     """Return the choices of prime-rl's settings; where sources have algorithms of their own, those of the first."""
     kind = str(settings.get(f"{O}.train.source.0.algo.type", f"{O}.algo.type"))
     words, ours = _ALGORITHMS.get(kind, (f"none: algorithm `{kind}` learns by distillation", {}))
@@ -50,11 +58,11 @@ def choose(settings: Settings) -> Choices:
     penalised = [
         key for key in settings.given if f"{O}.algo.length_penalty" in key or ".algo.length_penalty." in key
     ]
-    return Choices(
+    return Objective(
         trainer=TRAINER.title,
-        advantage=Part(words, ours, (f"{O}.algo.type", f"{O}.group_size")),
+        advantage=ObjectivePart(words, ours, (f"{O}.algo.type", f"{O}.group_size")),
         loss=_loss(settings),
-        weights=Part("the mean over the tokens that are left of the batch", {"reduce": "token_mean"}, (f"{O}.train.filter_zero_advantages",)),
+        weights=ObjectivePart("the mean over the tokens that are left of the batch", {"reduce": "token_mean"}, (f"{O}.train.filter_zero_advantages",)),
         others=tuple(_others(settings)),
         group_size=group,
         centred=kind in ("grpo", "echo", "max_rl", "hierarchical_grpo"),
@@ -80,22 +88,22 @@ def choose(settings: Settings) -> Choices:
     )  # fmt: skip
 
 
-def _loss(settings: Settings) -> Part:
+def _loss(settings: Settings) -> ObjectivePart:
     kind = settings.get("trainer.loss.type")
     if kind == "custom":
-        return Part(
+        return ObjectivePart(
             f"a loss of one's own, {settings.get('trainer.loss.import_path')}",
             {},
             ("trainer.loss.import_path",),
         )
     if kind == "ipo":
-        return Part(
+        return ObjectivePart(
             f"−A·ρ where |π − π_engine| is at most {settings.number('trainer.loss.ipo_threshold'):g}, else 0 (IPO)",
             {},
             ("trainer.loss.type",),
         )
     low, high = settings.number("trainer.loss.dppo_mask_low"), settings.number("trainer.loss.dppo_mask_high")
-    return Part(
+    return ObjectivePart(
         f"−A·ρ with ρ = π/π_engine, 0 where π moved from π_engine by more than {high:g} upwards (A > 0) or {low:g} downwards (A < 0)",
         {"loss": [{"name": "dppo", "divergence": "tv", "low": low, "high": high}]},
         ("trainer.loss.dppo_mask_low", "trainer.loss.dppo_mask_high"),
@@ -103,10 +111,10 @@ def _loss(settings: Settings) -> Part:
     )
 
 
-def _others(settings: Settings) -> Iterator[Part]:
+def _others(settings: Settings) -> Iterator[ObjectivePart]:
     tau = settings.number("trainer.loss.kl_tau")
     if tau and settings.get("trainer.loss.type") != "custom":
-        yield Part(
+        yield ObjectivePart(
             f"{tau:g} times (log π/π_engine)² of every token, which holds π near the engine's policy, not near a reference",
             {},
             ("trainer.loss.kl_tau",),
@@ -138,4 +146,4 @@ def _without_effect(settings: Settings, kind: str) -> Iterator[tuple[str, str]]:
                 yield key, "trainer.loss.type is ipo"
 
 
-TRAINER = Trainer("prime-rl", "prime-rl, with the defaults of 2026-08-21", read, choose)
+TRAINER = OtherTrainer("prime-rl", "prime-rl, with the defaults of 2026-08-21", read, choose)

@@ -10,12 +10,12 @@ from typing import Literal
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.others.core import (
-    Choices,
     Kl,
     Limit,
-    Part,
+    Objective,
+    ObjectivePart,
+    OtherTrainer,
     Settings,
-    Trainer,
     thinking_model,
     truncations,
 )
@@ -115,17 +115,17 @@ def _from_docstring(source: str, file: Path) -> tuple[str, dict[str, Json], dict
     return "RLOOConfig" if "RLOOConfig" in source else "GRPOConfig", given, unknown
 
 
-def choose(settings: Settings) -> Choices:
+def choose(settings: Settings) -> Objective:
     """Return the choices of TRL's settings."""
     rloo = settings.get("config") == "RLOOConfig"
     scaled = _scaled(settings, rloo)
     loss = str(settings.get("loss_type"))
     steps = _steps(settings)
-    return Choices(
+    return Objective(
         trainer=TRAINER.title,
         advantage=_advantage(settings, rloo, scaled),
         loss=_rloo_loss(settings) if rloo else _loss(settings, loss),
-        weights=Part("the sum over a trajectory's tokens, then the mean over trajectories", {"reduce": "fixed_length"}, ("config",),
+        weights=ObjectivePart("the sum over a trajectory's tokens, then the mean over trajectories", {"reduce": "fixed_length"}, ("config",),
                      "fixed_length divides by a constant besides") if rloo else _weights(loss, settings),
         others=tuple(_others(settings)),
         group_size=settings.number("num_generations"),
@@ -158,32 +158,32 @@ def _scaled(settings: Settings, rloo: bool) -> Literal["group", "batch", "no"]:
     return {"group": "group", "true": "group", "batch": "batch"}.get(said, "no")  # type: ignore[return-value]
 
 
-def _advantage(settings: Settings, rloo: bool, scaled: str) -> Part:
+def _advantage(settings: Settings, rloo: bool, scaled: str) -> ObjectivePart:
     if rloo:
         ours: dict[str, Json] = {"credit": "rloo"} | ({"shape": ["whiten"]} if scaled == "batch" else {})
         words = "the return minus the mean return of the group's others"
-        return Part(
+        return ObjectivePart(
             words + (", standardised over the batch" if scaled == "batch" else ""),
             ours,
             ("normalize_advantages",),
         )
     keys = ("scale_rewards", "num_generations")
     if scaled == "group":
-        return Part(
+        return ObjectivePart(
             "the return minus the group's mean, divided by the group's standard deviation + 1e-4",
             {"credit": "grpo"},
             keys,
         )
     if scaled == "batch":
-        return Part(
+        return ObjectivePart(
             "the return minus the group's mean, divided by the batch's standard deviation + 1e-4",
             {"credit": "lite_ppo"},
             keys,
         )
-    return Part("the return minus the group's mean", {"credit": "dr_grpo"}, keys)
+    return ObjectivePart("the return minus the group's mean", {"credit": "dr_grpo"}, keys)
 
 
-def _loss(settings: Settings, loss: str) -> Part:
+def _loss(settings: Settings, loss: str) -> ObjectivePart:
     low, high, dual = (
         settings.number("epsilon") or 0.2,
         settings.number("epsilon_high"),
@@ -193,31 +193,33 @@ def _loss(settings: Settings, loss: str) -> Part:
     sequence = settings.get("importance_sampling_level") == "sequence"
     keys = ("loss_type", "epsilon", "epsilon_high")
     if loss == "cispo":
-        return Part(
+        return ObjectivePart(
             f"−sg[min(ρ, {high:g})]·A·log π",
             {"loss": [{"name": "cispo", "low": 1.0, "high": high - 1.0}]},
             keys,
         )
     if loss == "sapo":
-        return Part("a smooth gate on the ratio in place of the clip (SAPO)", {"loss": ["sapo"]}, keys)
+        return ObjectivePart(
+            "a smooth gate on the ratio in place of the clip (SAPO)", {"loss": ["sapo"]}, keys
+        )
     if loss in ("luspo", "vespo"):
         ours: dict[str, Json] = (
             {"loss": [{"name": "luspo", "low": low, "high": high}]} if loss == "luspo" else {}
         )
-        return Part(f"a loss of whole sequences ({loss.upper()})", ours, keys)
+        return ObjectivePart(f"a loss of whole sequences ({loss.upper()})", ours, keys)
     if sequence:
-        return Part(f"the clipped surrogate by the geometric mean of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]",
+        return ObjectivePart(f"the clipped surrogate by the geometric mean of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]",
                     {"loss": [{"name": "gspo", "low": low, "high": high}]}, (*keys, "importance_sampling_level"))  # fmt: skip
-    return Part(f"the clipped surrogate of each token, its ratio in [1 − {low:g}, 1 + {high:g}]",
+    return ObjectivePart(f"the clipped surrogate of each token, its ratio in [1 − {low:g}, 1 + {high:g}]",
                 {"loss": [{"name": "clip", "low": low, "high": high, "dual": dual}]}, (*keys, "delta"),
                 "`delta` bounds the ratio where A < 0, as our `dual` does" if dual else "")  # fmt: skip
 
 
-def _rloo_loss(settings: Settings) -> Part:
+def _rloo_loss(settings: Settings) -> ObjectivePart:
     low, high = settings.number("epsilon") or 0.2, settings.number("epsilon_high")
     high = low if high is None else high
     words = f"the clipped surrogate by the product of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]"
-    return Part(
+    return ObjectivePart(
         words,
         {"loss": [{"name": "clip", "low": low, "high": high}]},
         ("epsilon",),
@@ -225,47 +227,49 @@ def _rloo_loss(settings: Settings) -> Part:
     )
 
 
-def _weights(loss: str, settings: Settings) -> Part:
+def _weights(loss: str, settings: Settings) -> ObjectivePart:
     match loss:
         case "grpo" | "sapo":
-            return Part(
+            return ObjectivePart(
                 "the mean over a trajectory's tokens, then over trajectories",
                 {"reduce": "sequence_mean"},
                 ("loss_type",),
             )
         case "dr_grpo":
             length = settings.number("max_completion_length") or 512
-            return Part(f"the sum over tokens divided by trajectories × {length:g}", {"reduce": {"name": "fixed_length", "length": int(length)}},
+            return ObjectivePart(f"the sum over tokens divided by trajectories × {length:g}", {"reduce": {"name": "fixed_length", "length": int(length)}},
                         ("loss_type", "max_completion_length"))  # fmt: skip
         case "bnpo":
-            return Part("the mean over the tokens of each micro-batch", {}, ("loss_type",))
+            return ObjectivePart("the mean over the tokens of each micro-batch", {}, ("loss_type",))
         case _:
-            return Part(
+            return ObjectivePart(
                 "the mean over all sampled tokens of the step", {"reduce": "token_mean"}, ("loss_type",)
             )
 
 
-def _others(settings: Settings) -> Iterator[Part]:
+def _others(settings: Settings) -> Iterator[ObjectivePart]:
     quantile, entropy = settings.number("top_entropy_quantile"), settings.number("entropy_coef")
     if quantile is not None and quantile < 1:
-        yield Part(f"only the {quantile:.0%} of tokens with the highest entropy carry loss", {"loss": [{"name": "high_entropy", "share": quantile}]},
+        yield ObjectivePart(f"only the {quantile:.0%} of tokens with the highest entropy carry loss", {"loss": [{"name": "high_entropy", "share": quantile}]},
                    ("top_entropy_quantile",))  # fmt: skip
     if entropy:
-        yield Part(
+        yield ObjectivePart(
             f"an entropy bonus of {entropy:g}",
             {"loss": [{"name": "entropy", "weight": entropy}]},
             ("entropy_coef",),
         )
     if (settings.number("beta") or 0) > 0:
-        yield Part(f"{settings.number('beta'):g} times the penalty for leaving the reference", {}, ("beta",))
+        yield ObjectivePart(
+            f"{settings.number('beta'):g} times the penalty for leaving the reference", {}, ("beta",)
+        )
     if settings.get("multi_objective_aggregation") == "normalize_then_sum":
-        yield Part(
+        yield ObjectivePart(
             "each reward function is standardised in its group before they are summed (GDPO)",
             {},
             ("multi_objective_aggregation",),
         )
     if _correction(settings):
-        yield Part(
+        yield ObjectivePart(
             f"the gap between vLLM and trainer: {_correction(settings)}",
             {},
             ("vllm_importance_sampling_mode",),
@@ -362,4 +366,4 @@ def _without_effect(
                 yield key, "beta is 0, so that there is no reference"
 
 
-TRAINER = Trainer("trl", "TRL, with the defaults of 2026-07-24", read, choose)
+TRAINER = OtherTrainer("trl", "TRL, with the defaults of 2026-07-24", read, choose)

@@ -8,7 +8,15 @@ from typing import Literal
 
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
-from turnwise.trainers.others.core import Choices, Kl, Part, Settings, Trainer, thinking_model, truncations
+from turnwise.trainers.others.core import (
+    Kl,
+    Objective,
+    ObjectivePart,
+    OtherTrainer,
+    Settings,
+    thinking_model,
+    truncations,
+)
 from turnwise.trainers.others.reading import assignments, based_yaml, resolved
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
@@ -101,7 +109,7 @@ def read(file: Path) -> Settings:
     return Settings(file, given, unknown, DEFAULTS, below)
 
 
-def choose(settings: Settings) -> Choices:
+def choose(settings: Settings) -> Objective:
     """Return the choices of verl's settings."""
     estimator = str(settings.get("algorithm.adv_estimator")).lower()
     scaled = _scaled(settings, estimator)
@@ -114,11 +122,11 @@ def choose(settings: Settings) -> Choices:
         for key in settings.given
         if "overlong_buffer" in key and key.endswith("enable") and settings.on(key)
     ]
-    return Choices(
+    return Objective(
         trainer=TRAINER.title,
         advantage=_advantage(settings, estimator),
         loss=_loss(settings),
-        weights=Part(words, reduce, (f"{ACTOR}.loss_agg_mode",)),
+        weights=ObjectivePart(words, reduce, (f"{ACTOR}.loss_agg_mode",)),
         others=tuple(_others(settings)),
         group_size=group,
         tasks=None if "data.train_batch_size" in settings.unknown else settings.number("data.train_batch_size"),
@@ -181,13 +189,13 @@ def _scaled(settings: Settings, estimator: str) -> Literal["group", "batch", "no
     return "batch" if estimator in ("gae", "reinforce_plus_plus", "reinforce_plus_plus_baseline") else "no"
 
 
-def _advantage(settings: Settings, estimator: str) -> Part:
+def _advantage(settings: Settings, estimator: str) -> ObjectivePart:
     keys = ("algorithm.adv_estimator",)
     if estimator in ("grpo", "grpo_vectorized"):
         if settings.on("algorithm.norm_adv_by_std_in_grpo"):
             words = "the return minus the group's mean, divided by the group's standard deviation"
-            return Part(words, {"credit": "grpo"}, (*keys, "algorithm.norm_adv_by_std_in_grpo"))
-        return Part(
+            return ObjectivePart(words, {"credit": "grpo"}, (*keys, "algorithm.norm_adv_by_std_in_grpo"))
+        return ObjectivePart(
             "the return minus the group's mean",
             {"credit": "dr_grpo"},
             (*keys, "algorithm.norm_adv_by_std_in_grpo"),
@@ -196,10 +204,10 @@ def _advantage(settings: Settings, estimator: str) -> Part:
     if estimator == "gae":
         ours = {"credit": {"name": "gae_token", "discount": settings.number("algorithm.gamma"), "lam": settings.number("algorithm.lam")},
                 "shape": ["whiten"]}  # fmt: skip
-    return Part(words, ours, keys)
+    return ObjectivePart(words, ours, keys)
 
 
-def _loss(settings: Settings) -> Part:
+def _loss(settings: Settings) -> ObjectivePart:
     mode = str(settings.get(f"{ACTOR}.policy_loss.loss_mode"))
     low, high = settings.number(f"{ACTOR}.clip_ratio_low"), settings.number(f"{ACTOR}.clip_ratio_high")
     low, high, dual = (
@@ -211,37 +219,37 @@ def _loss(settings: Settings) -> Part:
     span = f"[1 − {low:g}, 1 + {high:g}]"
     match mode:
         case "vanilla":
-            return Part(f"the clipped surrogate of each token, its ratio in {span}, at most {dual:g}·|A| where A < 0",
+            return ObjectivePart(f"the clipped surrogate of each token, its ratio in {span}, at most {dual:g}·|A| where A < 0",
                         {"loss": [{"name": "clip", "low": low, "high": high, "dual": dual}]}, (*keys, f"{ACTOR}.clip_ratio_c"))  # fmt: skip
         case "gspo":
-            return Part(f"the clipped surrogate by the geometric mean of a sequence's ratios, in {span}",
+            return ObjectivePart(f"the clipped surrogate by the geometric mean of a sequence's ratios, in {span}",
                         {"loss": [{"name": "gspo", "low": low, "high": high}]}, keys)  # fmt: skip
         case "cispo":
-            return Part(
+            return ObjectivePart(
                 f"−sg[clip(ρ, {1 - low:g}, {1 + high:g})]·A·log π",
                 {"loss": [{"name": "cispo", "low": low, "high": high}]},
                 keys,
             )
         case "geo_mean":
-            return Part(
+            return ObjectivePart(
                 "the geometric mean of a sequence's clipped ratios (GMPO)",
                 {"loss": ["gmpo"]},
                 keys,
                 "our clip is one number in log space",
             )
         case "sapo" | "clip_cov" | "kl_cov":
-            return Part(f"verl's {mode}", {"loss": [mode]}, keys)
+            return ObjectivePart(f"verl's {mode}", {"loss": [mode]}, keys)
         case "gpg":
-            return Part("−A·log π, without a ratio", {"loss": [{"name": "clip", "low": 1.0, "high": 1e6, "dual": None}]}, keys,
+            return ObjectivePart("−A·log π, without a ratio", {"loss": [{"name": "clip", "low": 1.0, "high": 1e6, "dual": None}]}, keys,
                         "our `clip` keeps a ratio, which is 1 on the first step")  # fmt: skip
         case _:
-            return Part(f"verl's {mode}", {}, keys)
+            return ObjectivePart(f"verl's {mode}", {}, keys)
 
 
-def _others(settings: Settings) -> Iterator[Part]:
+def _others(settings: Settings) -> Iterator[ObjectivePart]:
     entropy = settings.number(f"{ACTOR}.entropy_coeff")
     if entropy:
-        yield Part(
+        yield ObjectivePart(
             f"an entropy bonus of {entropy:g}",
             {"loss": [{"name": "entropy", "weight": entropy}]},
             (f"{ACTOR}.entropy_coeff",),
@@ -254,19 +262,19 @@ def _others(settings: Settings) -> Iterator[Part]:
             if kind != "other" and weight
             else {}
         )
-        yield Part(
+        yield ObjectivePart(
             f"{weight:g} times {kind} of the policy against the reference",
             ours,
             (f"{ACTOR}.use_kl_loss", f"{ACTOR}.kl_loss_type"),
         )
     if settings.on("algorithm.use_kl_in_reward"):
-        yield Part(f"{settings.number('algorithm.kl_ctrl.kl_coef'):g} times log π/π_ref is taken from the reward of each token", {},
+        yield ObjectivePart(f"{settings.number('algorithm.kl_ctrl.kl_coef'):g} times log π/π_ref is taken from the reward of each token", {},
                    ("algorithm.use_kl_in_reward",))  # fmt: skip
     if settings.on("algorithm.filter_groups.enable"):
-        yield Part("groups without differences are replaced by further ones", {"filter": "informative"},
+        yield ObjectivePart("groups without differences are replaced by further ones", {"filter": "informative"},
                    ("algorithm.filter_groups.enable",), "for the replacement set rollout.refill")  # fmt: skip
     if _correction(settings):
-        yield Part(
+        yield ObjectivePart(
             f"the gap between engine and trainer: {_correction(settings)}",
             {},
             ("algorithm.rollout_correction.rollout_is",),
@@ -369,4 +377,4 @@ def _clips_without_effect(settings: Settings) -> Iterator[tuple[str, str]]:
                 )
 
 
-TRAINER = Trainer("verl", "verl, with the defaults of 2026-01-29", read, choose)
+TRAINER = OtherTrainer("verl", "verl, with the defaults of 2026-01-29", read, choose)
