@@ -41,7 +41,7 @@ class TurnForm(NamedTuple):
     ]  # role, id of the call that it answers, white space before and after
 
 
-class Frame:
+class TurnFrame:
     """What a template writes around the messages after a reply."""
 
     __slots__ = ("pieces", "uses")
@@ -68,7 +68,7 @@ class TailFrames:
 
     def __init__(self, template: ChatTemplate, source: str, whole: Whole) -> None:
         self._template, self._whole = template, whole
-        self._frames: dict[TurnForm, Frame | None] = {}  # None: of this form each turn is rendered
+        self._frames: dict[TurnForm, TurnFrame | None] = {}  # None: of this form each turn is rendered
         looked = words_looked_for(source)
         self._inside = _any_of(looked.inside)
         self._inside_reply = _any_of([word for word in looked.inside if word not in _TAGS])
@@ -139,7 +139,7 @@ class TailFrames:
         self._frames[form] = frame
         return text
 
-    def _found(self, form: TurnForm, reply: Message, new: Sequence[Message]) -> Frame | None:
+    def _found(self, form: TurnForm, reply: Message, new: Sequence[Message]) -> TurnFrame | None:
         """The frame of a form; None where a message is changed, left out, repeated or moved."""
         marks = [f"turnwiseframe{number}turnwise" for number in range(len(new))]
         rest = self._whole(reply, _saying(new, form, marks)) or ""
@@ -149,7 +149,7 @@ class TailFrames:
                 return None
             before, _, rest = rest.partition(mark)
             pieces.append(before)
-        frame = Frame((*pieces, rest))
+        frame = TurnFrame((*pieces, rest))
         odd = [f"{_ODD} {number}" for number in range(len(new))]
         written = self._whole(reply, _saying(new, form, odd))
         return frame if _same(frame.around(list(map(self._template.guarded, odd))), written) else None

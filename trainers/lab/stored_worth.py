@@ -16,7 +16,7 @@ from typing import NamedTuple
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.signal.answer import spoken
+from turnwise.trainers.kit.spoken import spoken
 
 Pair = tuple[str, str]
 

@@ -1,6 +1,6 @@
 """Configurations of other trainers: their settings, and the choices that they come to, in one vocabulary.
 
-Each trainer has a module that turns its settings into :class:`Objective`; everything that is said of a configuration
+Each trainer has a module that turns its settings into :class:`OtherObjective`; everything that is said of a configuration
 (:mod:`turnwise.trainers.others.statements`) is said of those, so that no statement knows a trainer by name.
 """
 
@@ -112,7 +112,7 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Objective:
+class OtherObjective:
     """The choices that a configuration comes to.
 
     Attributes:
@@ -194,7 +194,7 @@ class OtherTrainer(NamedTuple):
     name: str
     title: str
     read: Callable[[Path], Settings]
-    choose: Callable[[Settings], Objective]
+    choose: Callable[[Settings], OtherObjective]
 
 
 def thinking_model(*names: Any) -> str:

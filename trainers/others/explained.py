@@ -12,7 +12,7 @@ import yaml
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.others import nemo, prime_rl, trl, verl
-from turnwise.trainers.others.core import Objective, OtherTrainer, Settings
+from turnwise.trainers.others.core import OtherObjective, OtherTrainer, Settings
 from turnwise.trainers.others.statements import Statement, statements
 
 TRAINERS: dict[str, OtherTrainer] = {one.TRAINER.name: one.TRAINER for one in (trl, verl, prime_rl, nemo)}
@@ -23,7 +23,7 @@ class Explained(NamedTuple):
     """A configuration of another trainer, explained."""
 
     settings: Settings
-    choices: Objective
+    choices: OtherObjective
     statements: list[Statement]
 
     @property
@@ -67,7 +67,7 @@ def explain_other(trainer: str, file: Path) -> Explained:
     return Explained(settings, choices, statements(choices))
 
 
-def ours(choices: Objective) -> dict[str, Json]:
+def ours(choices: OtherObjective) -> dict[str, Json]:
     """The parts of a recipe that mean the same; losses stand in one list, and without options that one optimizer step makes idle."""
     recipe, losses = dict[str, Json](), list[Json]()
     several = choices.steps is not None and choices.steps > 1

@@ -10,8 +10,8 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.others.core import (
     Kl,
-    Objective,
     ObjectivePart,
+    OtherObjective,
     OtherTrainer,
     Settings,
     thinking_model,
@@ -52,7 +52,7 @@ def read(file: Path) -> Settings:
     return Settings(file, given, unknown, DEFAULTS, found.below)
 
 
-def choose(settings: Settings) -> Objective:
+def choose(settings: Settings) -> OtherObjective:
     """Return the choices of NeMo RL's settings."""
     estimator = str(settings.get("grpo.adv_estimator.name"))
     whole = settings.on("loss_fn.token_level_loss")
@@ -62,7 +62,7 @@ def choose(settings: Settings) -> Objective:
     )
     asynchronous = settings.on("grpo.async_grpo.enabled")
     reinforce = settings.on("loss_fn.disable_ppo_ratio") or settings.on("loss_fn.force_on_policy_ratio")
-    return Objective(
+    return OtherObjective(
         trainer=TRAINER.title,
         advantage=_advantage(settings, estimator),
         loss=_loss(settings),

@@ -9,8 +9,8 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.others.core import (
     Limit,
-    Objective,
     ObjectivePart,
+    OtherObjective,
     OtherTrainer,
     Settings,
     Truncated,
@@ -50,7 +50,7 @@ def read(file: Path) -> Settings:
     return Settings(file, given, {}, DEFAULTS)
 
 
-def choose(settings: Settings) -> Objective:
+def choose(settings: Settings) -> OtherObjective:
     """Return the choices of prime-rl's settings; where sources have algorithms of their own, those of the first."""
     kind = str(settings.get(f"{O}.train.source.0.algo.type", f"{O}.algo.type"))
     words, ours = _ALGORITHMS.get(kind, (f"none: algorithm `{kind}` learns by distillation", {}))
@@ -58,7 +58,7 @@ def choose(settings: Settings) -> Objective:
     penalised = [
         key for key in settings.given if f"{O}.algo.length_penalty" in key or ".algo.length_penalty." in key
     ]
-    return Objective(
+    return OtherObjective(
         trainer=TRAINER.title,
         advantage=ObjectivePart(words, ours, (f"{O}.algo.type", f"{O}.group_size")),
         loss=_loss(settings),

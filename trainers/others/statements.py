@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from turnwise.trainers.others.core import Objective
+from turnwise.trainers.others.core import OtherObjective
 
 Kind = Literal["bias", "trap", "note"]
 
@@ -22,7 +22,7 @@ class Statement(NamedTuple):
     keys: tuple[str, ...]
 
 
-def statements(choices: Objective) -> list[Statement]:
+def statements(choices: OtherObjective) -> list[Statement]:
     """Return all that is known of the choices, biases first."""
     if not choices.learns:
         return []
@@ -30,7 +30,7 @@ def statements(choices: Objective) -> list[Statement]:
     return sorted(found, key=lambda statement: ("trap", "bias", "note").index(statement.kind))
 
 
-def about_groups(choices: Objective) -> Iterator[Statement]:
+def about_groups(choices: OtherObjective) -> Iterator[Statement]:
     keys = choices.advantage.keys
     if choices.centred and choices.group_size == 1:
         nothing = (
@@ -57,7 +57,7 @@ def about_groups(choices: Objective) -> Iterator[Statement]:
         )
 
 
-def about_weights(choices: Objective) -> Iterator[Statement]:
+def about_weights(choices: OtherObjective) -> Iterator[Statement]:
     keys = choices.weights.keys
     match choices.weighting:
         case "sequence":
@@ -71,7 +71,7 @@ def about_weights(choices: Objective) -> Iterator[Statement]:
     yield Statement("bias", text, keys)
 
 
-def about_sampling(choices: Objective) -> Iterator[Statement]:
+def about_sampling(choices: OtherObjective) -> Iterator[Statement]:
     for cut in choices.truncated:
         where = f"{cut.key}: {cut.value:g}"
         if cut.same_in_training:
@@ -87,7 +87,7 @@ def about_sampling(choices: Objective) -> Iterator[Statement]:
         yield Statement("note" if cut.same_in_training else "bias", text, (cut.key,))
 
 
-def about_masks(choices: Objective) -> Iterator[Statement]:
+def about_masks(choices: OtherObjective) -> Iterator[Statement]:
     if choices.masks_cut and choices.centred:
         yield Statement(
             "bias",
@@ -110,7 +110,7 @@ def about_masks(choices: Objective) -> Iterator[Statement]:
         yield Statement("bias", text, (key,))
 
 
-def about_age(choices: Objective) -> Iterator[Statement]:
+def about_age(choices: OtherObjective) -> Iterator[Statement]:
     if choices.stale is not None and choices.asynchronous:
         yield Statement(
             "bias",
@@ -133,7 +133,7 @@ def about_age(choices: Objective) -> Iterator[Statement]:
         )
 
 
-def about_reference(choices: Objective) -> Iterator[Statement]:
+def about_reference(choices: OtherObjective) -> Iterator[Statement]:
     kl = choices.kl
     if kl is None or kl.place == "reward":
         if kl is not None:
@@ -163,7 +163,7 @@ def about_reference(choices: Objective) -> Iterator[Statement]:
         )
 
 
-def about_steps(choices: Objective) -> Iterator[Statement]:
+def about_steps(choices: OtherObjective) -> Iterator[Statement]:
     if choices.steps is None:
         yield Statement(
             "note",
@@ -184,7 +184,7 @@ def about_steps(choices: Objective) -> Iterator[Statement]:
         )
 
 
-def about_turns(choices: Objective) -> Iterator[Statement]:
+def about_turns(choices: OtherObjective) -> Iterator[Statement]:
     if choices.turns and choices.one_number:
         yield Statement(
             "note",
@@ -208,7 +208,7 @@ def about_turns(choices: Objective) -> Iterator[Statement]:
         )
 
 
-def about_length(choices: Objective) -> Iterator[Statement]:
+def about_length(choices: OtherObjective) -> Iterator[Statement]:
     if choices.length:
         yield Statement(
             "bias",
@@ -217,7 +217,7 @@ def about_length(choices: Objective) -> Iterator[Statement]:
         )
 
 
-def about_adapters(choices: Objective) -> Iterator[Statement]:
+def about_adapters(choices: OtherObjective) -> Iterator[Statement]:
     if choices.adapters:
         yield Statement(
             "trap",
@@ -227,6 +227,6 @@ def about_adapters(choices: Objective) -> Iterator[Statement]:
         )
 
 
-ABOUT: tuple[Callable[[Objective], Iterator[Statement]], ...] = (
+ABOUT: tuple[Callable[[OtherObjective], Iterator[Statement]], ...] = (
     about_groups, about_weights, about_sampling, about_masks, about_age, about_reference, about_steps, about_turns, about_length, about_adapters,
 )  # fmt: skip

@@ -12,8 +12,8 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.others.core import (
     Kl,
     Limit,
-    Objective,
     ObjectivePart,
+    OtherObjective,
     OtherTrainer,
     Settings,
     thinking_model,
@@ -115,13 +115,13 @@ def _from_docstring(source: str, file: Path) -> tuple[str, dict[str, Json], dict
     return "RLOOConfig" if "RLOOConfig" in source else "GRPOConfig", given, unknown
 
 
-def choose(settings: Settings) -> Objective:
+def choose(settings: Settings) -> OtherObjective:
     """Return the choices of TRL's settings."""
     rloo = settings.get("config") == "RLOOConfig"
     scaled = _scaled(settings, rloo)
     loss = str(settings.get("loss_type"))
     steps = _steps(settings)
-    return Objective(
+    return OtherObjective(
         trainer=TRAINER.title,
         advantage=_advantage(settings, rloo, scaled),
         loss=_rloo_loss(settings) if rloo else _loss(settings, loss),

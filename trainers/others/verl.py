@@ -10,8 +10,8 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.others.core import (
     Kl,
-    Objective,
     ObjectivePart,
+    OtherObjective,
     OtherTrainer,
     Settings,
     thinking_model,
@@ -109,7 +109,7 @@ def read(file: Path) -> Settings:
     return Settings(file, given, unknown, DEFAULTS, below)
 
 
-def choose(settings: Settings) -> Objective:
+def choose(settings: Settings) -> OtherObjective:
     """Return the choices of verl's settings."""
     estimator = str(settings.get("algorithm.adv_estimator")).lower()
     scaled = _scaled(settings, estimator)
@@ -122,7 +122,7 @@ def choose(settings: Settings) -> Objective:
         for key in settings.given
         if "overlong_buffer" in key and key.endswith("enable") and settings.on(key)
     ]
-    return Objective(
+    return OtherObjective(
         trainer=TRAINER.title,
         advantage=_advantage(settings, estimator),
         loss=_loss(settings),

@@ -5,7 +5,7 @@ from collections import Counter
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns
-from turnwise.trainers.signal.answer import said
+from turnwise.trainers.kit.spoken import said
 
 
 @component("reward", "majority", reads=("rewards", "votes"))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import torch
 
-from turnwise.agents.core import Episode
-from turnwise.envs.messages import Message
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.spoken import said
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
 
@@ -35,22 +33,3 @@ def answer(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) ->
     ]
     numbers = [number_of.setdefault(key, len(number_of)) for key in told]
     return Measured({"answer": torch.tensor(numbers, dtype=torch.float64)})
-
-
-def said(episode: Episode) -> str:
-    """The last action in a form in which equal ones are equal texts; empty where there is none.
-
-    >>> from turnwise.trainers.kit.toy_batches import episode
-    >>> said(episode([1]))
-    '["!", []]'
-    """
-    turns = episode.trajectory.turns
-    if not turns:
-        return ""
-    return spoken(turns[-1].action)
-
-
-def spoken(message: Message) -> str:
-    """An action as a text: its words, and its tools with their arguments, but for case and white space."""
-    calls = [(call.name, dict(call.arguments)) for call in message.tool_calls]
-    return " ".join(json.dumps([" ".join(message.content.split()), calls], sort_keys=True).lower().split())
