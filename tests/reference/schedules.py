@@ -32,10 +32,8 @@ def linear(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) 
 def cosine(
     now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0, restarts: bool = False
 ) -> float:
-    if restarts and over < 1:
-        raise Refused
     behind = way(now, over, after)
-    if restarts:
+    if restarts and over:
         left = max(0, now.update - after)
         while left >= over:
             left -= over

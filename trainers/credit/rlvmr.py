@@ -42,8 +42,8 @@ def rlvmr(
         whole_BK = over_cells(group_z, return_BK, group_BK, mask_BK)
     else:
         whole_BK = over_turns(group_z(batch.return_B, group_B), batch)
-    paid_BK = signal(batch, "tag_reward").to(return_BK.dtype) * mask_BK
-    cell_BK = cells(group_BK, (signal(batch, "tag") * mask_BK).long())
+    paid_BK = signal(batch, "tag_reward").to(return_BK.dtype)
+    cell_BK = cells(group_BK, signal(batch, "tag").long())
     single_BK = cell_size(cell_BK, mask_BK) == 1
     step_BK = paid_BK.where(single_BK, over_cells(group_z, paid_BK, cell_BK, mask_BK))
     return (whole_BK + weight * step_BK) * mask_BK

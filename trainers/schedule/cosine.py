@@ -2,7 +2,6 @@
 
 import math
 
-from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ScheduleMoment
 from turnwise.trainers.schedule.linear import share_of
@@ -14,7 +13,7 @@ def cosine(
 ) -> float:
     """to + (first − to)·(1 + cos πx)/2 with x = min(1, (update − after) / over); ``over`` 0: the rest of the run.
 
-    Loshchilov and Hutter 2016, eq. 5. With ``restarts`` x is 0 again after every ``over`` updates, which are as many each time
+    Loshchilov and Hutter 2016, eq. 5. With ``restarts`` x is 0 again after every ``over`` updates, where these are given, and as many each time
     (their T_mult of 1), as for CANON's μ.
 
     >>> [round(cosine(ScheduleMoment(update, 9, first=1.0, last=1.0), to=0.0, over=4), 6) for update in (0, 1, 2, 4, 8)]
@@ -22,14 +21,6 @@ def cosine(
     >>> again = [cosine(ScheduleMoment(n, 9, first=0.0, last=0.0), to=1.0, over=4, restarts=True) for n in range(6)]
     >>> [round(x, 4) for x in again]
     [0.0, 0.1464, 0.5, 0.8536, 0.0, 0.1464]
-
-    Raises:
-        RecipeError: it restarts, and nothing says after how many updates.
     """
-    if restarts and over < 1:
-        raise RecipeError(
-            f"schedule 'cosine': it restarts, and over={over} says no period.",
-            "Give over the updates of one.",
-        )
-    x = max(0, now.update - after) % over / over if restarts else share_of(now, over, after)
+    x = max(0, now.update - after) % over / over if restarts and over else share_of(now, over, after)
     return to + (now.first - to) * (1 + math.cos(math.pi * x)) / 2
