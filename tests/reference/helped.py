@@ -108,12 +108,19 @@ class Guided(NamedTuple):
 
 
 def guided(
-    guide: Part, suite: str, *, groups: int = 4, seed: int = 0, template: str = "", **options: Any
+    guide: Part,
+    suite: str,
+    *,
+    groups: int = 4,
+    seed: int = 0,
+    template: str = "",
+    update: int = 0,
+    **options: Any,
 ) -> Guided:
     """The second group was solved, the third failed to be played; nobody solved the others."""
     policy = obedient(template)
     runner = RolloutRunner(policy, as_is)
-    player = GuidePlayer(runner, policy, {}, seed, 0)
+    player = GuidePlayer(runner, policy, {}, seed, update)
 
     async def run() -> tuple[list[Group], list[Group]]:
         given = await chain(runner, plan_groups(suite, groups, 2, seed))
@@ -155,8 +162,14 @@ def is_hinted(episode: Episode, before: Episode, hint: list[str], template: str)
         conversation.append(turn.action)
 
 
-@reference("guide", "hint", demonstrator=["null"], turns=[4, 2])
-def hint(guide: Part, demonstrator: str = "gold", turns: int = 1) -> None:
+@reference("guide", "hint", demonstrator=["null"], turns=[4, 2], writer=["self", "scripted:echo"])
+def hint(guide: Part, demonstrator: str = "gold", turns: int = 1, writer: str = "") -> None:
+    if writer:
+        plain, found, _ = guided(guide, "calc/bare")
+        assert found == plain, (
+            "an echo of the question gives the answer away, and the obedient model says a mark"
+        )
+        return
     for suite, template in (("calc/bare", ""), ("shop/quick", ""), ("shop/quick", FORGETS)):
         plain, found, plans = guided(guide, suite, template=template)
         assert len(found) == len(plain)
@@ -174,7 +187,8 @@ def hint(guide: Part, demonstrator: str = "gold", turns: int = 1) -> None:
 
 @reference(
     "guide", "prefix", demonstrator=["null"], share=[0.3], length=[0.1, 0.6, 1.0], where=["all"],
-    also=[{"where": "all", "length": 1.0}],
+    method=["aggrevate", "lols", "d2lols"], mix=[0.3], until=[3], each=[True],
+    also=[{"where": "all", "length": 1.0}, {"method": "lols", "mix": 0.3}, {"method": "d2lols", "until": 3}, {"each": True, "share": 0.3}],
 )  # fmt: skip
 def prefix(
     guide: Part,
@@ -182,7 +196,18 @@ def prefix(
     share: float = 1.0,
     length: float | str = "random",
     where: str = "unsolved",
+    method: str = "ppo++",
+    mix: float = 0.8,
+    until: int = 20,
+    each: bool = False,
 ) -> None:
+    if method != "ppo++" or each:
+        if demonstrator == "null":
+            untouched = guided(guide, "shop/quick")
+            assert untouched.found == untouched.plain
+        else:
+            rolls_in(guide, method, mix, until, share, each=each)
+        return
     mistakes: list[dict[str, Any]] = [{"share": 0.0}, {"share": 1.5}, {"length": 0.0}, {"length": 1.5}]
     for wrong in mistakes:
         refuses(lambda wrong=wrong: guided(guide, "shop/quick", groups=3, **wrong))
@@ -205,6 +230,48 @@ def prefix(
         assert abs(helped - share * asked) <= 4.5 * sqrt(asked * share * (1 - share))
         whole = {max(1, min(3, round(4 * length)))} if isinstance(length, float) else {1, 2, 3}
         assert lengths == whole
+
+
+def rolls_in(guide: Part, method: str, mix: float, until: int, share: float, *, each: bool) -> None:
+    """Who begins, by update: gold's turns are read, wherever they stand, and the policy's are learned."""
+    begun: list[bool] = []
+    helped = asked = 0
+    lengths: list[set[int]] = []
+    updates = [0, 1, until - 1, until, until + 1] if method == "d2lols" else [*range(12)]
+    for update in updates:
+        plain, found, plans = guided(guide, "shop/quick", update=update)
+        for number, (before, after, plan) in enumerate(zip(plain, found, plans, strict=True)):
+            if number in (1, 2):
+                assert after == before
+                continue
+            for one, other in zip(after, before, strict=True):
+                asked += 1
+                if one == other:
+                    assert each
+                    continue
+                helped += 1
+                turns = one.trajectory.turns
+                marks = [bool(turn.reply.source) for turn in turns]
+                assert marks in (sorted(marks), sorted(marks, reverse=True))
+                assert 0 < sum(marks) < len(marks)
+                assert [turn.weight for turn in turns] == [0.0 if mark else 1.0 for mark in marks]
+                begun.append(marks[0])
+                k = sum(marks) if marks[0] else len(marks) - sum(marks)
+                assert 1 <= k <= len(plan) - 1
+                if marks[0]:
+                    assert actions(one)[:k] == plan[:k]
+                lengths.append({k})
+    expected = {"aggrevate": 0.0, "ppo++": 1.0, "lols": mix, "d2lols": 2 / 5}[method]
+    if method == "lols":
+        assert (
+            abs(sum(begun[::4]) - expected * len(updates))
+            <= 4.5 * sqrt(len(updates) * mix * (1 - mix)) + 1e-9
+        )
+        assert 0 < sum(begun) < len(begun)
+    else:
+        assert sum(begun) == expected * len(begun)
+    assert abs(helped - (share if each else 1) * asked) <= 4.5 * sqrt(asked * share * (1 - share))
+    assert set().union(*lengths) == {1, 2, 3}
 
 
 def is_prefixed(after: Group, before: Group, plan: list[str]) -> int:

@@ -70,6 +70,11 @@ def held_back(batch: Batch, low: float = 0.2, high: float = 0.2) -> dict[str, fl
     return {"clip_told": mean([float(x) for x in held])}
 
 
+@reference("loss", "expo")
+def expo(now: Token, then: Token) -> float:
+    return -now.logp
+
+
 @reference("loss", "nll")
 def nll(now: Token, then: Token) -> float:
     return -now.advantage * now.logp
@@ -190,6 +195,7 @@ def step(batch: Batch, **options: Any) -> dict[str, float]:
 
 
 METRICS: dict[str, Callable[..., dict[str, float]]] = {
+    "expo": lambda batch: {"explanation_nll": mean([-t.logp for t in batch.tokens.values()])},
     "told_clip": held_back,
     "clip": clip_metrics,
     "kl_cov": held,

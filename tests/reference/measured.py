@@ -150,6 +150,21 @@ def mean_logp(signal: Part) -> None:
     near_tokens(found.token["token_mean_logp"], expected, "mean")
 
 
+@reference("signal", "foreign")
+def foreign(signal: Part) -> None:
+    _, groups = scene()
+    marked = [
+        [_by(f"guide/{i}", one, None) if i % 2 else one for i, one in enumerate(group)] for group in groups
+    ]
+    batch = collate(marked)
+    found = measured(signal, context("foreign"), batch, marked)
+    said = [
+        [float(bool(turn.reply.source)) for turn in one.trajectory.turns] for group in marked for one in group
+    ]
+    near(of_turns(found.turn["foreign"], batch), said, "foreign", 0)
+    assert 0 < sum(x for one in said for x in one) < sum(map(len, said))
+
+
 @reference("signal", "sampled")
 def sampled(signal: Part) -> None:
     batch, groups = scene()

@@ -31,6 +31,15 @@ def rloo(r: Ragged) -> Rows:
     )
 
 
+@reference("credit", "rl_plus")
+def rl_plus(r: Ragged) -> Rows:
+    def baseline(i: int) -> float:
+        own = [r.returns[j] for j in r.peers(i) if not any(r.turns["foreign"][j])]
+        return mean(own) if own else 0.0
+
+    return over_turns(r, lambda i: r.returns[i] - baseline(i))
+
+
 @reference("credit", "lite_ppo")
 def lite_ppo(r: Ragged) -> Rows:
     return over_turns(r, lambda i: (r.returns[i] - mean(returns(r, i))) / (deviation(r.returns) + 1e-6))

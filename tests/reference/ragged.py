@@ -205,6 +205,11 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     ]
     found.turns["tag"] = [[float(other.randrange(4)) for _ in range(n)] for n in lengths]
     found.turns["tag_reward"] = [[float(other.random() < 0.5) for _ in range(n)] for n in lengths]
+    helped = random.Random(f"helped {found.rewards}")
+    found.turns["foreign"] = [
+        [float(any_ and helped.random() < 0.7) for _ in range(n)]
+        for n, any_ in ((n, helped.random() < 0.4) for n in lengths)
+    ]
 
 
 def _grown(found: Ragged) -> tuple[Rows, Rows]:

@@ -46,6 +46,7 @@ class Counting:
     async def __call__(self, player: GuidePlayer, groups: Sequence[Group]) -> list[Group]:
         """Play them; what ``forgets`` names is left as it is."""
         self.asked += 1
+        found: dict[int, Any] = {}
         for _ in range(self.asked):
             found = await player(dict(enumerate(groups)), player.policy)
         return [

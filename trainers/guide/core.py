@@ -78,6 +78,10 @@ class GuidePlayer:
         """The chance of a group, a function of (seed, update, group)."""
         return derive_rng("guide", *self._names, self._first + group, *names)
 
+    def rng_of_update(self) -> Any:
+        """The chance of an update, a function of (seed, update)."""
+        return derive_rng("guide", *self._names)
+
     def requests(self, groups: Mapping[int, Group]) -> dict[int, list[Request]]:
         """As many episodes of these groups' tasks as each group has, with seeds that no other episode has."""
         return self._requests({n: [(episode.task, None) for episode in group] for n, group in groups.items()})

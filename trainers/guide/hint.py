@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.agents.policies.model import DemonstrationPolicy
-from turnwise.agents.policies.scripted import scripted
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, is_solved, is_unsolved
+from turnwise.trainers.guide.rows import actions_of, leaks, solutions, written
 from turnwise.trainers.guide.told import ToldPolicy
+from turnwise.trainers.kit.asking import judge_policy
+
+QUESTION = """\
+Below are a task and what solves it. Write a short hint for somebody who failed. Say what to look at or how to begin, do not give the answer
+away, and repeat no step of the solution.
+
+Task:
+{task}
+
+Solution:
+{solution}"""
 
 
 @component("guide", "hint")
 async def hint(
-    player: GuidePlayer, groups: Sequence[Group], *, demonstrator: str = "gold", turns: int = 1
+    player: GuidePlayer,
+    groups: Sequence[Group],
+    *,
+    demonstrator: str = "gold",
+    turns: int = 1,
+    writer: str = "",
 ) -> list[Group]:
     """Plays unsolved groups again with the demonstrator's first ``turns`` actions told in the prompt; learned as if untold.
 
@@ -22,7 +37,9 @@ async def hint(
     weights are π_old(without)/π_behaviour(with). Guide (Nath et al. 2025) has this ratio too, but PPO's clip is there on all of
     π(without)/π_behaviour(with): at log π = −2 and −1.2 the advantage 1.5 gives 0.674 in both, −1.5 gives −1.2 without slope
     there and −0.674 with it here. The loss `told_clip` is the paper's: `guide: [{name: hint, loss: [told_clip],
-    correction: none}]`. Its hints are written by a stronger model; taking them from the environment's own solution is ours. If nobody solves the group with the hint
+    correction: none}]`. Its hints are written by a stronger model that sees the reference and may not give the answer away: ``writer`` is the spec of
+    any policy that does so, or `self` for the policy that is trained, and a hint that holds an action of the solution word for word is not used. With no
+    ``writer`` the hint is the solution's beginning, which is ours. If nobody solves the group with the hint
     either, it stays as it was played. Since groups are kept by their outcomes, the step is that of the policy's own return
     only where the outcome is the only reward, and the correction the whole ratio of a trajectory (docs/recipe-bias.md).
 
@@ -32,13 +49,20 @@ async def hint(
     True
     """
     unsolved = {number: group for number, group in enumerate(groups) if is_unsolved(group)}
-    shows = DemonstrationPolicy(scripted(demonstrator), player.renderer)
-    shown = await player({number: group[:1] for number, group in unsolved.items()}, shows)
-    hints = {
-        episode.task.id: "\n".join(str(turn.action) for turn in episode.trajectory.turns[:turns])
-        for (episode,) in shown.values()
-        if episode.success
-    }
+    shown = await solutions(player, unsolved, demonstrator)
+    hints = {one.task.id: "\n".join(actions_of(one)[:turns]) for one in shown.values()}
+    if writer:
+        policy = player.policy if writer == "self" else judge_policy(writer)
+        asked = {
+            n: QUESTION.format(task=one.task.prompt, solution="\n".join(actions_of(one)))
+            for n, one in shown.items()
+        }
+        wrote = await written(policy, asked, player.update)
+        hints = {
+            one.task.id: wrote[n]
+            for n, one in shown.items()
+            if wrote[n] and not leaks(wrote[n], actions_of(one))
+        }
     again = {number: group for number, group in unsolved.items() if group[0].task.id in hints}
     reads = ToldPolicy("guide/hint", player.model, lambda history: f"Hint: {hints[history.task.id]}")
     told = await player(again, reads)

@@ -45,7 +45,7 @@ async def reattempt(player: GuidePlayer, groups: Sequence[Group], *, attempts: i
     latest = {number: group for number, group in enumerate(groups) if is_unsolved(group)}
     for _ in range(attempts - 1):
         failed = {number: group for number, group in latest.items() if is_unsolved(group)}
-        reports = {number: [_report(episode) for episode in group] for number, group in failed.items()}
+        reports = {number: [report(episode) for episode in group] for number, group in failed.items()}
         asked = player.requests({number: failed[number] for number, told in reports.items() if any(told)})
         told = {
             request.seed: report
@@ -62,7 +62,7 @@ async def reattempt(player: GuidePlayer, groups: Sequence[Group], *, attempts: i
     ]
 
 
-def _report(episode: Episode) -> str:
+def report(episode: Episode) -> str:
     """Tell how an episode failed, in its environment's words; of one that does not count, nothing."""
     if not episode.outcome.counts:
         return ""

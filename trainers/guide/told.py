@@ -17,12 +17,13 @@ class ToldPolicy:
 
     That is the prompt without what it was told, and without what the environment put between the marks of help
     (:func:`turnwise.envs.messages.guidance`). ``told`` says what an episode's policy is told; the empty text is nothing.
-    ``History.token_ids`` stay those without help.
+    ``History.token_ids`` stay those without help. One that ``keeps`` what it was told learns under that prompt itself.
     """
 
     name: str
     model: ModelPolicy
     told: Callable[[History], str]
+    keeps: bool = False
 
     @property
     def version(self) -> int:
@@ -32,6 +33,8 @@ class ToldPolicy:
         renderer, plain = self.model.renderer, _without_help(history)
         (scored, alone), (read, rewritten) = prompt_ids(plain, renderer), prompt_ids(history, renderer)
         is_whole = alone or rewritten
+        if self.keeps:
+            return await self._act_as_told(history, read, is_whole)
         if is_whole:
             scored = renderer.start(plain.messages(), history.tools)
             read = renderer.start(told_below(history.messages(), self.told(history)), history.tools)
@@ -45,6 +48,17 @@ class ToldPolicy:
             parent=ROOT if is_whole and history.turns else PREVIOUS,
             source=self.name,
         )
+
+    async def _act_as_told(self, history: History, read: tuple[int, ...], is_whole: bool) -> Reply:
+        """What it was told stands in the prompt that it learns under."""
+        if is_whole:
+            read = self.model.renderer.start(
+                told_below(history.messages(), self.told(history)), history.tools
+            )
+        context = [*read] if is_whole else [*history.token_ids, *read]
+        reply = await self.model.reply(history, context, context)
+        parent = ROOT if is_whole and history.turns else PREVIOUS
+        return reply._replace(prompt_ids=read, parent=parent, source=self.name)
 
     def close(self) -> None:
         """Whoever made the model closes it."""

@@ -193,7 +193,11 @@ def step_of(part: str, options: Mapping[str, Any], theirs: LearnedHelp) -> Step 
         theirs: how what it had a hand in is learned.
     """
     match part:
-        case "guide/prefix" if options.get("length", "random") == "random":
+        case "guide/prefix" if (
+            options.get("length", "random") == "random"
+            and options.get("method", "ppo++") == "ppo++"
+            and not options.get("each")
+        ):
             chosen = {name: options[name] for name in ("where", "share") if name in options}
             return functools.partial(prefixed, **chosen)
         case "guide/hint":
