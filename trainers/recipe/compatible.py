@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 from collections.abc import Collection, Iterator, Sequence
 
 import torch
@@ -102,7 +101,6 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
     strategy = recipe.rollout.strategy.component("strategy")
     judges = [part.component("judge") for part in recipe.judge]
-    yield from _sharing_turns(recipe)
     yield from found_by(lambda: _check_rewards(recipe))
     yield from found_by(lambda: _check_shapes(recipe))
     yield from found_by(lambda: _check_advantages(recipe))
@@ -148,23 +146,6 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
             f"It measures {', '.join(sorted(measurable()))}; choose other parts.",
         )
-
-
-def _sharing_turns(recipe: Recipe) -> Iterator[RecipeProblem]:
-    """Strategies and guides whose episodes share sampled turns, beside a rule that takes episodes to be drawn apart."""
-    tolerant = [(recipe.credit, "credit"), *((part, "shape") for part in recipe.shape)]
-    if any(part.component(seam).shared_turns for part, seam in tolerant):
-        return
-    fitting = ", ".join(c.name for c in components("credit") if c.shared_turns)
-    sharing = [(recipe.rollout.strategy, "rollout.strategy"), *((part, "guide") for part in recipe.guide)]
-    for part, key in sharing:
-        if part.component(key.rpartition(".")[2]).shared_turns:
-            instead = "leave the guide out" if key == "guide" else "set rollout.strategy: chain"
-            yield RecipeProblem(
-                f"credit {recipe.credit.name!r} takes episodes to be drawn apart, and those of {key} {part.name!r} share "
-                "turns, whose advantages would be wrong.",
-                f"{instead[0].upper()}{instead[1:]}, or set credit to one that allows for it: {fitting}.",
-            )
 
 
 def _judged_twice(judges: Sequence[Component]) -> Iterator[RecipeProblem]:
@@ -242,7 +223,6 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
     names = [part.name for part in recipe.source]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield RecipeProblem(f"source {name!r} is named twice.", "Name it once.")
-    yield from _alike_guides(recipe)
     for part in recipe.source:
         asked = part.component("source").instruction
         if not recipe.sampling.instruction.startswith(asked):
@@ -270,23 +250,6 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
             f"A reset merges the adapters of model.lora into the model, and {copies[0]!r} learns with a copy of it or reads it.",
             "Train all weights, leave optimizer.resets out of the schedule, or use phases, which begin all of it anew.",
         )
-
-
-def _alike_guides(recipe: Recipe) -> Iterator[RecipeProblem]:
-    """Guides of one name: their turns carry one mark, so that they are learned alike; each does something else."""
-    for name in sorted({part.name for part in recipe.guide}):
-        alike = [part for part in recipe.guide if part.name == name]
-        if any(one == other for one, other in itertools.combinations(alike, 2)):
-            yield RecipeProblem(
-                f"guide {name!r} is named twice with the same options.",
-                "Name it once, or with other options.",
-            )
-        elif any((part.loss, part.correction) != (alike[0].loss, alike[0].correction) for part in alike):
-            yield RecipeProblem(
-                f"guide {name!r} is named {len(alike)} times with other losses or corrections, and its tokens carry one mark: "
-                f"guide/{name}.",
-                "Give each of them the same loss and correction.",
-            )
 
 
 def make_sampler(recipe: Recipe, mixture: Mixture, since: int = 0, before: int = 0) -> Sampler:

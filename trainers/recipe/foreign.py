@@ -3,11 +3,12 @@ from, and a recipe whose own choices nothing of them meets."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from turnwise.envs.registry import get_suite
-from turnwise.registry import OURS
+from turnwise.registry import OURS, components
 from turnwise.tasks.core import Split
 from turnwise.trainers.recipe.levels import (
     LEVELS,
@@ -36,6 +37,8 @@ def misfits_of_the_foreign(recipe: Recipe) -> Iterator[RecipeProblem]:
     for part in recipe.source:
         yield from _unknown_ratios(part)
         yield from _held_out(recipe, part)
+    yield from _sharing_turns(recipe)
+    yield from _alike_guides(recipe)
     yield from _weighed_in_the_whole(recipe)
     yield from _played_by_nobody(recipe)
 
@@ -141,6 +144,40 @@ def _learned_though_read(part: GuidePart) -> Iterator[RecipeProblem]:
             f"guide {part.name!r} has a {' and a '.join(given)} of its own, and the tokens that it chose are read and not learned.",
             f"Remove {' and '.join(given)} from the guide; the policy's own tokens have those of the recipe.",
         )
+
+
+def _sharing_turns(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Strategies and guides whose episodes share sampled turns, beside a rule that takes episodes to be drawn apart."""
+    tolerant = [(recipe.credit, "credit"), *((part, "shape") for part in recipe.shape)]
+    if any(part.component(seam).shared_turns for part, seam in tolerant):
+        return
+    fitting = ", ".join(c.name for c in components("credit") if c.shared_turns)
+    sharing = [(recipe.rollout.strategy, "rollout.strategy"), *((part, "guide") for part in recipe.guide)]
+    for part, key in sharing:
+        if part.component(key.rpartition(".")[2]).shared_turns:
+            instead = "leave the guide out" if key == "guide" else "set rollout.strategy: chain"
+            yield RecipeProblem(
+                f"credit {recipe.credit.name!r} takes episodes to be drawn apart, and those of {key} {part.name!r} share "
+                "turns, whose advantages would be wrong.",
+                f"{instead[0].upper()}{instead[1:]}, or set credit to one that allows for it: {fitting}.",
+            )
+
+
+def _alike_guides(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Guides of one name: their turns carry one mark, so that they are learned alike; each does something else."""
+    for name in sorted({part.name for part in recipe.guide}):
+        alike = [part for part in recipe.guide if part.name == name]
+        if any(one == other for one, other in itertools.combinations(alike, 2)):
+            yield RecipeProblem(
+                f"guide {name!r} is named twice with the same options.",
+                "Name it once, or with other options.",
+            )
+        elif any((part.loss, part.correction) != (alike[0].loss, alike[0].correction) for part in alike):
+            yield RecipeProblem(
+                f"guide {name!r} is named {len(alike)} times with other losses or corrections, and its tokens carry one mark: "
+                f"guide/{name}.",
+                "Give each of them the same loss and correction.",
+            )
 
 
 def _unknown_ratios(part: SourcePart) -> Iterator[RecipeProblem]:
