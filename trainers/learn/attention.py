@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from turnwise.trainers.learn.model import base_of
+from turnwise.trainers.learn.model import base_of, decode
 from turnwise.trainers.learn.tree import Run, Segment, TokenTree, joined
 
 NAME = "turnwise_tree"
@@ -67,18 +67,14 @@ def take_trees(model: nn.Module) -> None:
 
 def hidden_states_of(model: nn.Module, tree: TokenTree, device: torch.device) -> Tensor:
     """Return the last hidden state of each node, (N, D). The model must have been given :func:`take_trees`."""
-    return (
-        base_of(model)
-        .get_decoder()(
-            input_ids=tree.token_N[None].to(device),
-            position_ids=tree.position_N[None].to(device),
-            # Four axes: without them Transformers takes positions that fall for packed rows, and makes a mask of N × N.
-            attention_mask=torch.zeros(1, 1, 1, 1, device=device),
-            use_cache=False,
-            tree=tree,
-        )
-        .last_hidden_state[0]
-    )
+    return decode(
+        model,
+        input_ids=tree.token_N[None].to(device),
+        position_ids=tree.position_N[None].to(device),
+        # Four axes: without them Transformers takes positions that fall for packed rows, and makes a mask of N × N.
+        attention_mask=torch.zeros(1, 1, 1, 1, device=device),
+        tree=tree,
+    )[0]
 
 
 @functools.cache

@@ -95,6 +95,9 @@ class Learner:
         with contextlib.ExitStack() as stack:
             model = self._reference(stack) if reference else self.model
             for index_M in itertools.chain(*self._own(self._cut(rows, row_M))):
+                if not len(index_M):
+                    self.reader.nothing(model)
+                    continue
                 part = rows.select(index_M)
                 logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(model, part).logp_RT.cpu()
         self.team.sum_(logp_RT)
@@ -119,18 +122,26 @@ class Learner:
         nucleus: Nucleus | None = None,
     ) -> None:
         for index_M in parts:
+            if not len(index_M):
+                self.reader.nothing(self.model)
+                continue
             part = PassPart(self.reader, self.model, rows.select(index_M), index_M, nucleus)
             for read in readers:
                 read(part)
 
     def _cut(self, rows: TokenRows, row_M: Tensor | None) -> list[list[Tensor]]:
-        """The micro-batches of each share of these rows (all if None)."""
+        """The micro-batches of each share of these rows (all if None).
+
+        Where each pass takes all learners, shares have equally many: those that are over sooner end in empty ones.
+        """
         divide = tree_shares if self.reader.shares(self.model, rows, row_M) else shares
         chosen_M = torch.arange(len(rows.length_R)) if row_M is None else row_M
-        return [
+        cut = [
             self.reader.cut(self.model, rows, self.options.micro_tokens, own_M)
             for own_M in divide(rows, self.team.size, chosen_M)
         ]
+        most = max(1, *map(len, cut)) if weights_of(self.model).parted else 0
+        return [[*own, *[torch.zeros(0, dtype=torch.long)] * (most - len(own))] for own in cut]
 
     def _own(self, cut: Sequence[list[Tensor]]) -> list[list[Tensor]]:
         """Of the micro-batches of each share those of this process's shares."""
@@ -179,13 +190,12 @@ class Learner:
         count = max(len(one.chunks) for one in streams)
         metrics, skipped = Means(), 0
         for step in range(self.options.epochs * count):
-            for one in streams:
-                if step % count < len(one.chunks):
-                    first = step == 0 or not one.compares
-                    found = self._backward(one, one.chunks[step % count], first=first)
-                    metrics.add(
-                        {f"{one.stream.name}/{k}" if one.stream.name else k: v for k, v in found.items()}
-                    )
+            active = [one for one in streams if step % count < len(one.chunks)]
+            for one in active:
+                first = step == 0 or not one.compares
+                chunk = one.chunks[step % count]
+                found = self._backward(one, chunk, first=first, last=one is active[-1])
+                metrics.add({f"{one.stream.name}/{k}" if one.stream.name else k: v for k, v in found.items()})
             self.team.add_up(self.weights)
             norm = self._descend(self._rate())
             skipped += norm is None
@@ -241,8 +251,10 @@ class Learner:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _backward(self, prepared: _Prepared, chunk: Minibatch, *, first: bool) -> dict[str, float]:
-        """Gradients of the objective on a minibatch, one micro-batch after the other."""
+    def _backward(
+        self, prepared: _Prepared, chunk: Minibatch, *, first: bool, last: bool
+    ) -> dict[str, float]:
+        """Gradients of the objective on a minibatch, one micro-batch after the other; ``last``: a step comes after it."""
         stream, constants = prepared.stream, prepared.constants
         batch, objective = stream.batch, stream.objective
         rows, tokens = batch.rows, int(batch.rows.mask_RT[chunk.row_M].sum())
@@ -272,7 +284,8 @@ class Learner:
             if slopes is not None and number == 0:
                 found[-1].add(slopes.metrics, tokens)
             with self.team.share(number, self.weights):
-                for index_N in cut[number]:
+                for place, index_N in enumerate(cut[number], 1):
+                    weights_of(self.model).gradients(last=last and place == len(cut[number]))
                     self._back(step, index_N, found[-1])
         if first and len(self.team.mine) < self.team.size:
             self._tell_old(constants.old_RT, parts, list(itertools.chain(*self._own(cut))))
@@ -280,6 +293,9 @@ class Learner:
 
     def _back(self, step: _Step, index_N: Tensor, metrics: Means) -> None:
         """Gradients of the objective on one micro-batch."""
+        if not len(index_N):
+            self.reader.nothing(self.model).backward()
+            return
         stream, constants = step.prepared.stream, step.prepared.constants
         batch, objective = stream.batch, stream.objective
         seen = PassPart(self.reader, self.model, batch.rows.select(index_N), index_N, objective.nucleus)

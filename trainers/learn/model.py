@@ -22,6 +22,10 @@ LARGE = 1 << 27
 """Logits (positions × vocabulary) above which they are computed twice instead of kept."""
 
 
+DECODES = "turnwise_decodes"
+"""The method of a model with divided weights that stands for its decoder."""
+
+
 class TokenStats(NamedTuple):
     """At each wanted position: log-probability of the token, and entropy of the distribution, in nats; perhaps of its nucleus."""
 
@@ -160,9 +164,27 @@ def base_of(model: Any) -> Any:
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
+def decode(model: nn.Module, **given: Any) -> Tensor:
+    """Run a model's decoder. Return its last hidden states, (R, T, D)."""
+    base = base_of(model)
+    own = base.__dict__.get(DECODES)  # of divided weights: layers are gathered by the root alone
+    return own(**given) if own is not None else decoded_by(base, **given)
+
+
+def decoded_by(base: Any, **given: Any) -> Tensor:
+    """Run the decoder of a model without adapters around it."""
+    return base.get_decoder()(**given, use_cache=False).last_hidden_state
+
+
 def hidden_states(model: nn.Module, token_RT: Tensor) -> Tensor:
     """Last hidden states (R, T, D). Rows are right-padded, so causal attention needs no padding mask."""
-    return base_of(model).get_decoder()(input_ids=token_RT, use_cache=False).last_hidden_state
+    return decode(model, input_ids=token_RT)
+
+
+def nothing_read(model: nn.Module, device: torch.device) -> Tensor:
+    """Run a pass over nothing, decoder and head, in step with learners that have rows left. Return 0, with a gradient of 0."""
+    hidden_11D = decode(model, input_ids=torch.zeros(1, 1, dtype=torch.long, device=device))
+    return own_logits(model, hidden_11D[0]).sum() * 0
 
 
 def vocabulary_logp(model: nn.Module, hidden_ND: Tensor, temperature: float) -> Tensor:

@@ -49,20 +49,45 @@ def descend(
     return [float(norm) for norm in norms] if finite else None
 
 
-def moments_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return what an optimizer remembers, as ``INDEX/NAME``: of the parameter at this place in it, the tensor of this name."""
-    state = optimizer.state_dict()["state"]
-    return {f"{index}/{name}": tensor for index, kept in state.items() for name, tensor in kept.items()}
+def moments_of(optimizer: torch.optim.Optimizer, weights: Sequence[Weights]) -> dict[str, Tensor]:
+    """Return what an optimizer remembers, as ``PLACE/NAME/KIND``: of the weights at this place the parameter of this name."""
+    return {
+        f"{name}/{kind}": tensor
+        for name, parameter in _named(weights).items()
+        for kind, tensor in optimizer.state.get(parameter, {}).items()
+    }
 
 
-def restore_moments(optimizer: torch.optim.Optimizer, moments: Mapping[str, Tensor]) -> None:
-    """Have an optimizer go on from :func:`moments_of`."""
+def restore_moments(
+    optimizer: torch.optim.Optimizer, weights: Sequence[Weights], moments: Mapping[str, Tensor]
+) -> None:
+    """Have an optimizer go on from :func:`moments_of`.
+
+    Raises:
+        KeyError: they are of parameters that it does not have.
+    """
+    own, held = _named(weights), dict(zip(map(str, range(len(weights))), weights, strict=True))
+    place = {
+        parameter: i for i, parameter in enumerate(p for g in optimizer.param_groups for p in g["params"])
+    }
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in moments.items():
-        index, _, name = key.partition("/")
-        state.setdefault(int(index), {})[name] = tensor
+        name, _, kind = key.rpartition("/")
+        if name not in own:
+            raise KeyError(f"it has moments of {name}, which is not trained here")
+        part = held[name.partition("/")[0]].part(tensor, own[name])
+        state.setdefault(place[own[name]], {})[kind] = part
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _named(weights: Sequence[Weights]) -> dict[str, nn.Parameter]:
+    """Return the trained parameters by the place of their weights and their names there."""
+    return {
+        f"{place}/{name}": parameter
+        for place, held in enumerate(weights)
+        for name, parameter in zip(held.names(), held.trainable(), strict=True)
+    }
 
 
 def _by_shape(held: Weights) -> tuple[list[nn.Parameter], list[nn.Parameter]]:

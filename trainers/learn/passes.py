@@ -16,7 +16,7 @@ from turnwise.errors import RecipeError
 from turnwise.trainers.core import Nucleus
 from turnwise.trainers.learn.attention import hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
-from turnwise.trainers.learn.model import hidden_states, token_stats, vocabulary_logp
+from turnwise.trainers.learn.model import hidden_states, nothing_read, token_stats, vocabulary_logp
 from turnwise.trainers.learn.options import Precision, Share
 from turnwise.trainers.learn.tree import TokenTree, count_nodes, tree_batches, tree_of
 
@@ -108,6 +108,11 @@ class Reader:
         self.tokens_read += len(tree.token_N)
         hidden_ND = hidden_states_of(model, tree, self.device)
         return RowStates(hidden_ND[tree.node_RT.to(self.device)], tree, hidden_ND)
+
+    def nothing(self, model: nn.Module) -> Tensor:
+        """Take part in a pass of learners that share this model's weights, without a row. Return 0, with a gradient of 0."""
+        with self.precision():
+            return nothing_read(model, self.device)
 
     def tokens(
         self, model: nn.Module, part: TokenRows, states: RowStates, nucleus: Nucleus | None = None

@@ -206,6 +206,7 @@ def trainer_logprobs(
         sequences: all of one length.
         computed_in: the type of everything that it computes.
     """
+    weights_of(model).shared(ScoreCall([list(ids) for ids in sequences], computed_in))
     id_RT = torch.tensor(sequences, device=weights_of(model).device)
     training = model.training
     model.eval()
@@ -216,6 +217,17 @@ def trainer_logprobs(
         model.train(training)
     logp_RTV = logits_RTV.float().log_softmax(-1)
     return logp_RTV.gather(-1, id_RT[:, 1:, None])[..., 0].cpu()
+
+
+class ScoreCall(NamedTuple):
+    """Compute the trainer's side of a canary, as the first learner does."""
+
+    sequences: list[list[int]]
+    computed_in: torch.dtype
+
+    def carried_out(self, model: nn.Module) -> None:
+        """Take part, and compare nothing."""
+        trainer_logprobs(model, self.sequences, computed_in=self.computed_in)
 
 
 @contextmanager

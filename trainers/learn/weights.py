@@ -1,9 +1,9 @@
 """The seam for how a module's weights are held.
 
 Training needs more of a module than its forward pass: which parameters the optimizer steps, how long their gradient is, what a
-checkpoint keeps of them, what an engine is given. All of that goes through :class:`Weights`. Today a process holds whole
-parameters (:class:`~turnwise.trainers.learn.whole.Whole`); a kind that holds parts of them belongs behind the same protocol, and
-:func:`weights_of` chooses it.
+checkpoint keeps of them, what an engine is given. All of that goes through :class:`Weights`. A process holds whole parameters
+(:class:`~turnwise.trainers.learn.whole.Whole`) or, of each, a part (:class:`~turnwise.trainers.learn.shards.Sharded`);
+:func:`weights_of` says which.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.agents.core import Kv
+from turnwise.trainers.learn.mesh import SharedCall
+from turnwise.trainers.learn.shards import Sharded, mesh_of
 from turnwise.trainers.learn.trainable_engine import TrainableEngine
 from turnwise.trainers.learn.whole import Whole
 
@@ -27,6 +29,7 @@ class Weights(Protocol):
         module: computes with them.
         device: where they are.
         adapted: whether adapters are trained, which the checkpoint of :meth:`gather` merges.
+        parted: whether each learner holds a part, so that every pass and every look at whole weights takes all learners.
     """
 
     @property
@@ -38,8 +41,15 @@ class Weights(Protocol):
     @property
     def adapted(self) -> bool: ...
 
+    @property
+    def parted(self) -> bool: ...
+
     def trainable(self) -> list[nn.Parameter]:
         """Return what the optimizer steps, in an order that a checkpoint may rely on."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names in the module of :meth:`trainable`, in its order."""
         ...
 
     def copied(self) -> list[nn.Parameter]:
@@ -48,6 +58,18 @@ class Weights(Protocol):
 
     def clip(self, longest: float) -> Tensor:
         """Scale the gradient down to a norm of at most ``longest``. Return the norm that it had."""
+        ...
+
+    def gradients(self, *, last: bool) -> None:
+        """Take the next backward pass for one before a step; after the ``last`` one its gradient is what it steps by."""
+        ...
+
+    def shared(self, call: SharedCall) -> None:
+        """Have the other learners do what this one does next, where it takes all of them."""
+        ...
+
+    def part(self, tensor: Tensor, like: Tensor) -> Tensor:
+        """Return what this process holds of a whole tensor that stands beside a parameter, such as its moment."""
         ...
 
     def state(self) -> dict[str, Tensor]:
@@ -82,7 +104,8 @@ class Weights(Protocol):
 
 def weights_of(module: nn.Module) -> Weights:
     """Return the weights of a module, by how they are held."""
-    return Whole(module)
+    mesh = mesh_of(module)
+    return Whole(module) if mesh is None else Sharded(module, mesh)
 
 
 def trainable(weights: Sequence[Weights]) -> list[nn.Parameter]:

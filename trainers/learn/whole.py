@@ -27,6 +27,8 @@ _logger = logging.getLogger(__name__)
 class Whole:
     """The weights of a module whose parameters are all here, each in one piece."""
 
+    parted = False
+
     def __init__(self, module: nn.Module) -> None:
         self.module = module
 
@@ -41,11 +43,23 @@ class Whole:
     def trainable(self) -> list[nn.Parameter]:
         return [parameter for _, parameter in self._trained()]
 
+    def names(self) -> list[str]:
+        return [name for name, _ in self._trained()]
+
     def copied(self) -> list[nn.Parameter]:
         return self.trainable()
 
     def clip(self, longest: float) -> Tensor:
         return nn.utils.clip_grad_norm_(self.trainable(), longest)
+
+    def gradients(self, *, last: bool) -> None:
+        """They add up where they are."""
+
+    def shared(self, call: object) -> None:
+        """Nobody else is needed."""
+
+    def part(self, tensor: Tensor, like: Tensor) -> Tensor:
+        return tensor
 
     def state(self) -> dict[str, Tensor]:
         return {name: parameter.detach() for name, parameter in self._trained()}
@@ -83,7 +97,7 @@ def checkpoint_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     The model is not changed, and one layer's adapters are merged at a time.
     """
     tensors = model.state_dict() if not hasattr(model, "get_base_model") else _merged(model)
-    yield from _as_saved(base_of(model), {name: tensor.detach() for name, tensor in tensors.items()}).items()
+    yield from as_saved(base_of(model), {name: tensor.detach() for name, tensor in tensors.items()}).items()
 
 
 def published_names(model: nn.Module) -> frozenset[str]:
@@ -95,11 +109,11 @@ def published_names(model: nn.Module) -> frozenset[str]:
         else base.state_dict()
     )
     hollow = {name: tensor.to("meta") for name, tensor in tensors.items()}
-    return frozenset(_as_saved(base, hollow)) - set(getattr(base, "all_tied_weights_keys", None) or ())
+    return frozenset(as_saved(base, hollow)) - set(getattr(base, "all_tied_weights_keys", None) or ())
 
 
-def _as_saved(model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Some architectures hold their weights fused or renamed; their checkpoints, and vLLM, do not."""
+def as_saved(model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights as a checkpoint keeps them. Some architectures hold their weights fused or renamed; their checkpoints, and vLLM, do not."""
     from transformers import PreTrainedModel
     from transformers.core_model_loading import revert_weight_conversion
 
@@ -115,12 +129,12 @@ def adapted_weights(model: nn.Module) -> AdaptedWeights | None:
         return None
     try:
         return _adapted(base_of(model))
-    except _OtherForm as other:
+    except OtherFormError as other:
         _tell_once(f"adapters do not go alone to the engines, whole weights do: {other}")
         return None
 
 
-class _OtherForm(Exception):
+class OtherFormError(Exception):
     """Why a model's weights are no base and adapters."""
 
 
@@ -130,24 +144,45 @@ def _tell_once(said: str) -> None:
 
 
 def _adapted(base: Any) -> AdaptedWeights:
+    own = _without_adapters(base)
+    saved = as_saved(base, own)
+    names = {_place(tensor): name for name, tensor in saved.items()}
+    adapters: dict[str, Adapter] = {}
+    for own_name, adapter in adapters_of(base).items():
+        weight = own[own_name]
+        as_own = own_name in saved and _place(saved[own_name]) == _place(weight)
+        known = own_name if as_own else names.get(_place(weight))
+        if known is None:
+            raise OtherFormError(f"a checkpoint keeps {own_name.removesuffix('.weight')} in another form")
+        adapters[known] = adapter
+    return AdaptedWeights(base, saved, adapters)
+
+
+def own_state(model: nn.Module) -> Mapping[str, Tensor]:
+    """Return all weights of a model under its own names, adapters left out."""
+    return _without_adapters(base_of(model)) if hasattr(model, "get_base_model") else model.state_dict()
+
+
+def _without_adapters(base: Any) -> dict[str, Tensor]:
+    return _state(base, lambda layer: layer.get_base_layer().state_dict())
+
+
+def adapters_of(base: Any) -> dict[str, Adapter]:
+    """Return the adapters in a peft model's base model, by the model's own names of what they are added to.
+
+    Raises:
+        OtherFormError: they have another form than LoRA's on linear layers.
+    """
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils.other import ModulesToSaveWrapper
 
     if any(isinstance(module, ModulesToSaveWrapper) for module in base.modules()):
-        raise _OtherForm("whole layers are trained beside them (modules_to_save)")
-    own = _state(base, lambda layer: layer.get_base_layer().state_dict())
-    saved = _as_saved(base, own)
-    names = {_place(tensor): name for name, tensor in saved.items()}
-    adapters: dict[str, Adapter] = {}
-    for name, module in base.named_modules():
-        if isinstance(module, BaseTunerLayer):
-            adapter, weight = _adapter(module, name), own[own_name := f"{name}.weight"]
-            as_own = own_name in saved and _place(saved[own_name]) == _place(weight)
-            known = own_name if as_own else names.get(_place(weight))
-            if known is None:
-                raise _OtherForm(f"a checkpoint keeps {name} in another form")
-            adapters[known] = adapter
-    return AdaptedWeights(base, saved, adapters)
+        raise OtherFormError("whole layers are trained beside them (modules_to_save)")
+    return {
+        f"{name}.weight": _adapter(module, name)
+        for name, module in base.named_modules()
+        if isinstance(module, BaseTunerLayer)
+    }
 
 
 def _place(tensor: Tensor) -> tuple[int, torch.Size]:
@@ -159,10 +194,10 @@ def _adapter(layer: Any, name: str) -> Adapter:
 
     active, plain = list(layer.active_adapters), type(layer) is Linear
     if not plain or not isinstance(layer.get_base_layer(), nn.Linear) or len(active) != 1:
-        raise _OtherForm(f"{name} has {len(active)} of {type(layer).__name__}")
+        raise OtherFormError(f"{name} has {len(active)} of {type(layer).__name__}")
     (key,) = active
     if layer.lora_variant or layer.lora_bias[key] or layer.merged or layer.disable_adapters:
-        raise _OtherForm(f"those of {name} are a variant, have a bias, or are merged")
+        raise OtherFormError(f"those of {name} are a variant, have a bias, or are merged")
     a_KI, b_OK = layer.lora_A[key].weight, layer.lora_B[key].weight
     return Adapter(a_KI.detach(), b_OK.detach(), layer.scaling[key])
 

@@ -151,9 +151,9 @@ def restore(path: Path, learner: Learner, parts: Mapping[str, Stateful], state: 
             learner.weights[0].load(path / "model")
         for index, weights in apart.items():
             weights.restore(_below(f"parameter/{index}/", tensors))
+        restore_moments(learner.optimizer, learner.weights, _below("optimizer/", tensors))
     except (KeyError, RuntimeError) as error:
         raise _another_model(path, error) from error
-    restore_moments(learner.optimizer, _below("optimizer/", tensors))
     learner.steps = int(state["learner_steps"])
     numbers: Any = state.get(PARTS, {})
     for name, part in parts.items():
@@ -233,7 +233,9 @@ def _trainer_tensors(learner: Learner) -> dict[str, Tensor]:
         for index, weights in _kept_apart(learner).items()
         for name, tensor in weights.state().items()
     }
-    return _saved(kept | {f"optimizer/{name}": x for name, x in moments_of(learner.optimizer).items()})
+    return _saved(
+        kept | {f"optimizer/{name}": x for name, x in moments_of(learner.optimizer, learner.weights).items()}
+    )
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

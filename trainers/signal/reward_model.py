@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.learn.optimizer import descend, moments_of, restore_moments
 from turnwise.trainers.learn.passes import Reader
+from turnwise.trainers.learn.shards import whole
 from turnwise.trainers.learn.weights import weights_of
 
 ImplicitKind: TypeAlias = Literal["outcomes", "pairs"]
@@ -79,15 +80,15 @@ class ImplicitReward:
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights and moments, for a checkpoint."""
-        weights = {f"weight/{i}": tensor for i, tensor in enumerate(self.weights.state().values())}
-        return weights | {f"moment/{name}": tensor for name, tensor in moments_of(self.optimizer).items()}
+        weights = {f"weight/{name}": tensor for name, tensor in self.weights.state().items()}
+        moments = moments_of(self.optimizer, [self.weights])
+        return weights | {f"moment/{name}": whole(tensor) for name, tensor in moments.items()}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Put a checkpoint's tensors back."""
-        weights = _below("weight/", tensors)
-        self.weights.restore({name: weights[str(i)] for i, name in enumerate(self.weights.state())})
+        self.weights.restore(_below("weight/", tensors))
         moments = {name: tensor.clone() for name, tensor in _below("moment/", tensors).items()}
-        restore_moments(self.optimizer, moments)
+        restore_moments(self.optimizer, [self.weights], moments)
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
