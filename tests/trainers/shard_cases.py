@@ -1,6 +1,8 @@
-"""Two learners that divide their weights, each a process of its own: ``python shard_cases.py FOLDER RANK SIZE CASE…``.
+"""Two learners that divide their weights, each a process of its own: ``python shard_cases.py FOLDER CASE…``.
 
-Each case compares with whole weights in the first one's process, and says what it found; FOLDER/found.json has that.
+The second is a fork of the first, so that what both import is imported once. Each case compares with whole weights in the first
+one's process, and says what it found; FOLDER/found.json has that. ``shard_cases.py FOLDER kill 20`` kills the second one twenty
+times, each time in a pass that both take, and says how long the first one took to notice.
 """
 
 from __future__ import annotations
@@ -8,23 +10,27 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import distributed
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from signals_by_hand import measured, signals
 from test_learner import SHAPES, advantages, objective, spoken
 
+from turnwise.agents.policies.model import ChatFormat
 from turnwise.trainers.learn.collate import TrainingBatch, collate
 from turnwise.trainers.learn.group import process_group
 from turnwise.trainers.learn.learner import Learner
-from turnwise.trainers.learn.mesh import Mesh
+from turnwise.trainers.learn.mesh import Mesh, Seat
 from turnwise.trainers.learn.minibatch import Stream
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
@@ -33,6 +39,7 @@ from turnwise.trainers.learn.shards import divide
 from turnwise.trainers.learn.sync import canary_sequences, trainer_logprobs
 from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.learn.weights import weights_of
+from turnwise.trainers.run.checkpoint import read_state, restore, save_checkpoint, verify
 from turnwise.trainers.signal.reward_model import ImplicitReward
 
 CPU = torch.device("cpu")
@@ -168,7 +175,7 @@ def implicit(place: Place) -> dict[str, Any]:
         for _ in range(2):
             copy.learn(batch, batch.rows.behaviour_logp_RT, success_B)
         copies.append(copy)
-    ours, theirs = (dict(copy.tensors()) for copy in copies)
+    ours, theirs = ({name: x.clone() for name, x in copy.tensors().items()} for copy in copies)
     copies[0].load(theirs)
     copies[1].load(ours)
     for copy in copies:
@@ -196,6 +203,89 @@ def pushed(place: Place, kind: str) -> dict[str, Any]:
     return {"gap": max(gaps), "canary": max(scored), "after": gap(*learners)}
 
 
+def led(place: Place, learner: Learner, work: Callable[[], Any]) -> Any:
+    """Do something in the first learner, which has the other take part where it must."""
+    if place.rank:
+        while (call := heard(None)) is not None:
+            call.carried_out(Seat(learner, {}))
+        return None
+    place.mesh.tell = heard
+    try:
+        return work()
+    finally:
+        place.mesh.tell = lambda call: None
+        heard(None)
+
+
+def heard(call: Any) -> Any:
+    """What the first learner says to the others."""
+    said = [call]
+    distributed.broadcast_object_list(said, src=0)
+    return said[0]
+
+
+class Speechless:
+    """A tokeniser that nobody asks."""
+
+    def save_pretrained(self, path: Path) -> None:
+        """There is nothing to save."""
+
+
+def saved(learner: Learner, path: Path) -> Path:
+    return save_checkpoint(path, 1, learner, {}, Speechless(), ChatFormat("none", 8, ""), {})
+
+
+def checkpoints(place: Place, kind: str) -> dict[str, Any]:
+    """From two learners to two, to one that holds everything, and to two again; the next update of each."""
+    batch, gaps = batch_of(), dict[str, float]()
+
+    def learn(learner: Learner, step: int) -> dict[str, torch.Tensor]:
+        learner.update(batch, advantages(batch, step), clipped())
+        return weights(learner)
+
+    def resumed(make: Callable[..., Learner], path: Path) -> Learner:
+        learner = make(kind)
+        learn(learner, 9)  # it had other weights and moments
+        restore(path, learner, {}, read_state(path))
+        return learner
+
+    ours, folder = place.sharded(kind), place.folder / kind
+    learn(ours, 0)
+    led(place, ours, lambda: saved(ours, folder / "parts"))
+    path = folder / "parts" / "step-000001"
+    wanted = learn(ours, 1)
+    again, one = resumed(place.sharded, path), resumed(place.alone, path)
+    gaps["two to two"] = gap(learn(again, 1), wanted)
+    gaps["two to one"] = gap(learn(one, 1), wanted)
+    if not place.rank:
+        saved(one, folder / "whole")
+    distributed.barrier()
+    two = resumed(place.sharded, folder / "whole" / "step-000001")
+    gaps["one to two"] = gap(learn(two, 2), learn(one, 2))
+    files = {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()}
+    return {"gap": max(gaps.values()), "gaps": gaps, "files": sorted(files), "damaged": verify(path)}
+
+
+def kill(place: Place) -> float:
+    """Have the second learner killed in a pass. Return the seconds until the first one sees that."""
+    learner, batch = place.sharded(), batch_of()
+    learner.update(batch, advantages(batch), clipped())
+    began, passes = time.monotonic(), learner.reader.states
+
+    def doomed(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return passes(*given)
+
+    if place.rank:
+        learner.reader.states = doomed
+    try:
+        learner.update(batch, advantages(batch), clipped())
+    except RuntimeError as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        return time.monotonic() - began
+    raise AssertionError("nothing was noticed")
+
+
 CASES: dict[str, Callable[[Place], dict[str, Any]]] = {
     "full": lambda at: update(at, "plain", clipped),
     "tied": lambda at: update(at, "tied", clipped),
@@ -215,31 +305,52 @@ CASES: dict[str, Callable[[Place], dict[str, Any]]] = {
     "value head": value_head,
     "two streams": streams,
     "implicit rewards": implicit,
+    "checkpoints": lambda at: checkpoints(at, "plain"),
+    "checkpoints of adapters": lambda at: checkpoints(at, "lora"),
     "push": lambda at: pushed(at, "plain"),
     "push tied": lambda at: pushed(at, "tied"),
     "push lora": lambda at: pushed(at, "lora"),
 }  # fmt: skip
 
 
-def main(folder: Path, rank: int, size: int, names: Sequence[str]) -> None:
-    torch.set_num_threads(1)
+def learner(folder: Path, rank: int, names: Sequence[str]) -> None:
+    """Be one of the two."""
     found: dict[str, Any] = {}
-    with process_group(rank, size, Meeting.in_file(folder / "weights", size), CPU, 60.0):
-        place = Place(folder, rank, size)
-        for name in names or CASES:
-            print(name, flush=True)
+    with process_group(rank, 2, Meeting.in_file(folder / "weights", 2), CPU, 60.0):
+        place = Place(folder, rank, 2)
+        for name in names:
             try:
-                found[name] = CASES[name](place)
-            except Exception as error:  # noqa: BLE001  told, and the other learner is gone with this one
+                found[name] = kill(place) if name == "kill" else CASES[name](place)
+            except Exception as error:  # noqa: BLE001  it is told, and the other learner is gone with this one
                 traceback.print_exc()
                 found[name] = {"error": f"{type(error).__name__}: {error}"}
                 break
             finally:
-                (folder / f"found-{rank}.json").write_text(json.dumps(found))
+                if not rank:
+                    (folder / "found.json").write_text(json.dumps(found))
+
+
+def both(folder: Path, names: Sequence[str]) -> int:
+    """Run cases in two processes. Return how the second one ended."""
+    folder.mkdir(exist_ok=True)
+    started = [os.fork() for _ in range(1)]
+    rank = 0 if started[0] else 1
+    if rank:
+        learner(folder, rank, names)
+        os._exit(0)
+    with contextlib.suppress(RuntimeError):  # a group that has lost one cannot be left in order
+        learner(folder, rank, names)
+    return os.waitpid(started[0], 0)[1]
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
-        sys.stdout.flush()
-        os._exit(0)
+    torch.set_num_threads(1)
+    at, asked = Path(sys.argv[1]), sys.argv[2:]
+    if asked[:1] == ["kill"]:
+        took: list[float] = []
+        for number in range(int(asked[1])):
+            assert both(at / str(number), ["kill"]) == signal.SIGKILL
+            took.append(json.loads((at / str(number) / "found.json").read_text())["kill"])
+        (at / "found.json").write_text(json.dumps({"kill": took}))
+    else:
+        assert both(at, asked or [*CASES]) == 0

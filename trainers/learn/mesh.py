@@ -6,18 +6,24 @@ its turn. The first learner decides when that happens; before it begins it has t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import nn
+
+
+class Seat(NamedTuple):
+    """What another learner has at hand: its learner, and the parts that learn or remember, by KIND/NAME."""
+
+    learner: Any
+    parts: Mapping[str, Any]
 
 
 class SharedCall(Protocol):
     """Something that every learner must do at the same time; it is sent to the others."""
 
-    def carried_out(self, model: nn.Module) -> None:
-        """Do it with this learner's part of the policy."""
+    def carried_out(self, seat: Seat) -> None:
+        """Do it with what this learner has."""
         ...
 
 

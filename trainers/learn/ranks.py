@@ -136,10 +136,15 @@ class Rank:
             return act()
         except RuntimeError as error:
             why = self._why() or str(error).strip().splitlines()[0][:200]
-            raise RunError(
-                f"Learner {self.rank} of {self.size} waits for another that is gone or wedged: {why}",
-                "Go on with --resume, which takes the newest checkpoint; scale.learners may be another then.",
-            ) from error
+            raise gone(self.rank, self.size, why) from error
+
+
+def gone(rank: int, size: int, why: str) -> RunError:
+    """The error of a learner that waits for another in vain."""
+    return RunError(
+        f"Learner {rank} of {size} waits for another that is gone or wedged: {why}",
+        "Go on with --resume, which takes the newest checkpoint; scale.learners may be another then.",
+    )
 
 
 def _patience(seconds: float) -> Any:

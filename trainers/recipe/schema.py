@@ -364,8 +364,11 @@ class ScaleOptions(Section):
     on other GPUs (`nccl`) or on the learner's own (`ipc`). NCCL was never run, IPC for two updates."""
     learners: Annotated[Whole, Field(ge=1, le=64)] = 1
     """This many processes on this machine take every optimizer step together: each reads its share of the rows,
-    and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be
+    and gradients are added up. Each has a whole copy of the model (but see `weights`), on a GPU of its own where there are GPUs. A run may be
     resumed with another number."""
+    weights: Literal["replicated", "sharded"] = "replicated"
+    """`sharded`: each learner holds a part of every weight, its gradient and its moments (FSDP2), so that a model can be trained
+    that does not fit one GPU with them. Its engines must be in other processes. A run may be resumed with the other."""
     worker_hosts: list[str] = []
     """Environments run in worker processes on these hosts, each `HOST:PORT` of a `turnwise serve-workers`. With none, and no
     `worker_hosts_file`, they are where `rollout.env_workers` says."""

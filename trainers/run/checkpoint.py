@@ -5,6 +5,7 @@ A checkpoint is a folder::
     step-000010/model/            the weights as a Hugging Face folder (adapters merged): play it with
                                   `turnwise eval SUITE --policy vllm:RUN/best/model`
     step-000010/trainer.safetensors   optimizer, heads, adapters, tensors of parts that learn
+    step-000010/shards/           of these what learners hold in parts, a file of each
     step-000010/state.json        counters, memories of parts; all other randomness is derived from the seed and these
     step-000010/MANIFEST.json     SHA-256 of every file above
 
@@ -32,13 +33,18 @@ from turnwise.errors import RunError
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import PartState, Stateful
 from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.mesh import Seat
 from turnwise.trainers.learn.model import base_of
 from turnwise.trainers.learn.optimizer import moments_of, restore_moments
 from turnwise.trainers.learn.weights import Weights, weights_of
+from turnwise.trainers.run.dcp import SHARDS, is_part, read_shards, write_shards
 from turnwise.trainers.run.disk import written_aside
 
+FILE_BYTES = 4 << 30
+"""A model's folder has weights in files of about this size."""
 MANIFEST, STATE, TRAINER = "MANIFEST.json", "state.json", "trainer.safetensors"
 PART, PARTS = "part/", "parts"
+_PARAMETER, _OPTIMIZER = "parameter/", "optimizer/"
 
 
 class LoadedCheckpoint(NamedTuple):
@@ -89,13 +95,36 @@ def begin_checkpoint(
     with written_aside(final) as aside:
         (aside / "model").mkdir()
         save_model(aside / "model", learner.model, tokenizer, chat_format)
-        kept = {name: part.state() for name, part in parts.items()}
-        save_file(_trainer_tensors(learner) | _part_tensors(kept), aside / TRAINER)
+        learner.weights[0].shared(KeepShards(aside.absolute()))
+        kept, tensors = _kept(aside, learner, parts)
+        save_file(tensors | _part_tensors(kept), aside / TRAINER)
         numbers = {name: {**of.numbers} for name, of in kept.items() if of.numbers}
         own: dict[str, Json] = {"learner_steps": learner.steps, PARTS: json.loads(json.dumps(numbers))}
         yield counters
         (aside / STATE).write_text(json.dumps({**counters, **own}), "utf-8")
         (aside / MANIFEST).write_text(json.dumps(file_hashes(aside), indent=1), "utf-8")
+
+
+class KeepShards(NamedTuple):
+    """Write into the folder of a checkpoint what this learner holds in parts, as the first one does."""
+
+    folder: Path
+
+    def carried_out(self, seat: Seat) -> None:
+        """Write it; the first learner writes all else."""
+        _kept(self.folder, seat.learner, seat.parts)
+
+
+def _kept(
+    folder: Path, learner: Learner, parts: Mapping[str, Stateful]
+) -> tuple[dict[str, PartState], dict[str, Tensor]]:
+    """Write what is held in parts. Return the state of what learns or remembers, and the learner's other tensors."""
+    kept = {name: part.state() for name, part in parts.items()}
+    tensors = _trainer_tensors(learner)
+    divided = {name: tensor for name, tensor in tensors.items() if is_part(tensor)}
+    if learner.weights[0].parted:
+        write_shards(folder / SHARDS, divided)
+    return kept, _saved({name: tensor for name, tensor in tensors.items() if name not in divided})
 
 
 def load_newest(folder: Path) -> LoadedCheckpoint | None:
@@ -138,20 +167,34 @@ def verify(path: Path) -> str | None:
     return None
 
 
-def restore(path: Path, learner: Learner, parts: Mapping[str, Stateful], state: Mapping[str, Json]) -> None:
+def restore(
+    path: Path,
+    learner: Learner,
+    parts: Mapping[str, Stateful],
+    state: Mapping[str, Json],
+    *,
+    moments: bool = True,
+) -> None:
     """Put a verified checkpoint into the learner (weights, heads, optimizer, counters) and into the parts.
+
+    It may have been written by another number of learners, and by those that hold weights otherwise. Without ``moments``
+    nothing is to be learned, and the optimizer's are left where they are.
 
     Raises:
         RunError: it is the checkpoint of another model.
     """
     tensors = load_file(path / TRAINER)
+    if (path / SHARDS).is_dir():
+        wanted = [_PARAMETER, *([_OPTIMIZER] if moments else [])]
+        tensors |= read_shards(path / SHARDS, learner.weights, wanted)
     apart = _kept_apart(learner)
     try:
         if 0 not in apart:
             learner.weights[0].load(path / "model")
         for index, weights in apart.items():
-            weights.restore(_below(f"parameter/{index}/", tensors))
-        restore_moments(learner.optimizer, learner.weights, _below("optimizer/", tensors))
+            weights.restore(_below(f"{_PARAMETER}{index}/", tensors))
+        if moments:
+            restore_moments(learner.optimizer, learner.weights, _below(_OPTIMIZER, tensors))
     except (KeyError, RuntimeError) as error:
         raise _another_model(path, error) from error
     learner.steps = int(state["learner_steps"])
@@ -194,15 +237,39 @@ def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFo
     tokenizer.save_pretrained(path)
     base.config.save_pretrained(path)
     write_generation_config(path, base)
-    tensors = {
-        name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights_of(model).gather()
-    }
-    if base.get_output_embeddings().weight is base.get_input_embeddings().weight:  # whatever the config says
-        tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
-    save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
+    tied = (
+        base.get_output_embeddings().weight is base.get_input_embeddings().weight
+    )  # whatever the config says
+    whole = weights_of(model).gather()
+    _write_weights(path, (pair for pair in whole if not (tied and pair[0] == "lm_head.weight")))
     # Only a template that asks for the time is told it: two runs of any other leave the same files.
     asks = "strftime_now" in str(getattr(tokenizer, "chat_template", "") or "")
     write_chat_format(path, chat_format if asks else chat_format._replace(clock=""))
+
+
+def _write_weights(path: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
+    """Write weights as Hugging Face does: one file, or several with an index, none of which is ever whole in memory with another."""
+    files: list[list[str]] = []
+    size, held = 0, dict[str, Tensor]()
+
+    def write() -> None:
+        files.append([*held])
+        save_file(held, path / f"model-{len(files):05d}.safetensors", metadata={"format": "pt"})
+        held.clear()
+
+    for name, tensor in tensors:
+        bytes_ = tensor.numel() * tensor.element_size()
+        if held and sum(x.numel() * x.element_size() for x in held.values()) + bytes_ > FILE_BYTES:
+            write()
+        held[name] = tensor.detach().cpu().contiguous().clone()
+        size += bytes_
+    write()
+    if len(files) == 1:
+        (path / "model-00001.safetensors").rename(path / "model.safetensors")
+        return
+    names = {name: f"model-{i:05d}.safetensors" for i, own in enumerate(files, 1) for name in own}
+    index = {"metadata": {"total_size": size}, "weight_map": names}
+    (path / "model.safetensors.index.json").write_text(json.dumps(index, indent=1), "utf-8")
 
 
 def _newest_first(folder: Path) -> list[Path]:
@@ -228,14 +295,14 @@ def _kept_apart(learner: Learner) -> dict[int, Weights]:
 
 
 def _trainer_tensors(learner: Learner) -> dict[str, Tensor]:
+    """Return what ``model/`` does not hold, each tensor as this process has it."""
     kept = {
-        f"parameter/{index}/{name}": tensor
+        f"{_PARAMETER}{index}/{name}": parameter.detach()
         for index, weights in _kept_apart(learner).items()
-        for name, tensor in weights.state().items()
+        for name, parameter in zip(weights.names(), weights.trainable(), strict=True)
     }
-    return _saved(
-        kept | {f"optimizer/{name}": x for name, x in moments_of(learner.optimizer, learner.weights).items()}
-    )
+    moments = moments_of(learner.optimizer, learner.weights)
+    return kept | {f"{_OPTIMIZER}{name}": tensor for name, tensor in moments.items()}
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -26,7 +26,7 @@ from turnwise.trainers.run.circumstances import STARTED
 from turnwise.trainers.run.disk import append_line, disk_error, point, write_text
 
 MAY_CHANGE = frozenset(
-    {"scale.learners", "scale.worker_hosts", "scale.worker_hosts_file", "scale.token_file"}
+    {"scale.learners", "scale.weights", "scale.worker_hosts", "scale.worker_hosts_file", "scale.token_file"}
 )
 """Keys of a recipe in which a resumed run may differ from what it was started with."""
 WHERE_ENGINES_ARE = frozenset(

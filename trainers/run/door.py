@@ -132,6 +132,7 @@ class Roles(NamedTuple):
     Attributes:
         device: of learners.
         learners: that take every step together.
+        divided: each of them holds a part of the weights.
         engine: samples.
         context: the most tokens that a prompt with its answer has; 0: as many as the model reads.
         publish: how weights get to engines elsewhere.
@@ -144,6 +145,7 @@ class Roles(NamedTuple):
 
     device: str
     learners: int
+    divided: bool
     engine: EngineOptions
     context: int
     publish: Literal["auto", "nccl", "ipc"]
@@ -257,7 +259,7 @@ def opened(recipe: Recipe) -> RunOptions:
         program,
     )
     roles = Roles(
-        recipe.device, scale.learners, engine, engine.context_length, scale.publish, scale.staleness,
+        recipe.device, scale.learners, scale.weights == "sharded", engine, engine.context_length, scale.publish, scale.staleness,
         rollout.env_workers, scale.worker_hosts, scale.worker_hosts_file, scale.token_file,
     )  # fmt: skip
     now = phases_of(recipe)[0].recipe  # a recipe with phases learns by theirs

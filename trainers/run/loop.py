@@ -28,6 +28,7 @@ from turnwise.trainers.run.directory import RunDirectory, open_run
 from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.placement import (
     Placement,
+    check_divided,
     check_publish,
     gpus_of,
     in_cluster,
@@ -99,6 +100,7 @@ async def train_async(
     roles = opened(checked).session.roles
     gpus_of(placement, roles)  # a run with too few is refused before anything is spent
     check_publish(placement, roles)
+    check_divided(placement, roles)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:

@@ -142,7 +142,7 @@ def check_publish(placement: Placement, roles: Roles) -> None:
     publisher = PUBLISHERS[way]
     if way == ScaleOptions().publish:
         return
-    if not placement.engines and _PUBLISH not in get_component("engine", roles.engine.kind).options:
+    if not placement.engines and not _is_elsewhere(roles.engine):
         raise RecipeError(
             f"scale.publish: {way} is of engines elsewhere, and this run's engine is in its own process.",
             "Leave it out, or run with --on local:engines=1 or engine.kind: remote.",
@@ -153,6 +153,24 @@ def check_publish(placement: Placement, roles: Roles) -> None:
             f"scale.publish: {way} works with {publisher.most_learners} learner, and scale.learners is {roles.learners}.",
             "Leave scale.publish out, or set scale.learners to 1.",
         )
+
+
+def check_divided(placement: Placement, roles: Roles) -> None:
+    """Refuse divided weights beside an engine in the learner's own process, before anything is spent.
+
+    Raises:
+        RecipeError: the run has no engines elsewhere.
+    """
+    if roles.divided and not placement.engines and not _is_elsewhere(roles.engine):
+        raise RecipeError(
+            f"scale.weights: sharded takes an engine in another process, and this run's {roles.engine.kind} is in the "
+            "first learner's.",
+            "Run with --on local:engines=1 or engine.kind: remote, or set scale.weights: replicated.",
+        )
+
+
+def _is_elsewhere(engine: EngineOptions) -> bool:
+    return _PUBLISH in get_component("engine", engine.kind).options
 
 
 def publishing(engine: EngineOptions, roles: Roles) -> EngineOptions:

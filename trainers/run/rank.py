@@ -14,6 +14,7 @@ import torch
 from turnwise.envs.registry import env_entries, register, register_suite, suites
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
+from turnwise.trainers.learn.mesh import Seat, SharedCall
 from turnwise.trainers.learn.ranks import Meeting, Rank
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
@@ -21,7 +22,7 @@ from turnwise.trainers.run.checkpoint import read_state, restore
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.lesson import Lessons
-from turnwise.trainers.run.ranks import READY, RankOrder, RankStart
+from turnwise.trainers.run.ranks import READY, RankOrder, RankStart, RunRecipe, divided_among
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.sampler.mixture import Mixture
 
@@ -101,15 +102,30 @@ def _prepared(start: RankStart) -> Recipe:
 async def _learn(orders: Orders, start: RankStart, recipe: Recipe, meeting: Meeting) -> None:
     lessons = Lessons(recipe, Mixture(recipe.suites, recipe.seed))
     session = TrainingSession(opened(recipe).session, RunDirectory(start.run), start.source)
-    restore(start.checkpoint, session.learner, lessons.stateful(session), read_state(start.checkpoint))
+    state, divided = read_state(start.checkpoint), recipe.scale.weights == "sharded"
+    parts = lessons.stateful(session)
+    restore(start.checkpoint, session.learner, parts, state, moments=not divided)
     orders.send(READY)
-    session.learner.team = Rank(start.rank, start.size, meeting, patience_s=start.patience_s)
+    team = Rank(start.rank, start.size, meeting, patience_s=start.patience_s)
+    whole = RunRecipe(start.recipe, start.size, recipe.device, list(recipe.suites), divided)
+    with divided_among(team, meeting, whole, start.patience_s) as mesh:
+        session.join(team, mesh)
+        if mesh is not None:
+            restore(start.checkpoint, session.learner, lessons.stateful(session), state)
+        await _follow(orders, recipe, lessons, session)
+
+
+async def _follow(orders: Orders, recipe: Recipe, lessons: Lessons, session: TrainingSession) -> None:
+    """Do what the first learner says until it ends."""
     if recipe.scale.staleness:  # as the first learner, which works in a thread of its own
         lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
     while True:
-        order: RankOrder | None = orders.receive()
+        order: RankOrder | SharedCall | None = orders.receive()
         if order is None:
             return
+        if not isinstance(order, RankOrder):
+            order.carried_out(Seat(session.learner, lessons.stateful(session)))
+            continue
         if order.seen is not None:
             lessons.seen(order.seen)
         lessons.prepare(session, order.update)

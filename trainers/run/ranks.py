@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,11 +28,14 @@ import torch
 
 from turnwise.agents.remote.gpus import share_gpus
 from turnwise.envs.registry import EnvEntry, env_entries, get_suite
-from turnwise.errors import RunError
+from turnwise.errors import RunError, TurnwiseError
 from turnwise.registry import modules_of_others
 from turnwise.tasks.core import Suite
 from turnwise.tools.processes import module_path
-from turnwise.trainers.learn.ranks import PATIENCE_S, Meeting, Rank
+from turnwise.trainers.learn.group import process_group
+from turnwise.trainers.learn.mesh import Mesh, SharedCall
+from turnwise.trainers.learn.model import choose_device
+from turnwise.trainers.learn.ranks import PATIENCE_S, Meeting, Rank, gone
 from turnwise.trainers.run.collect import CollectedGroups
 from turnwise.trainers.run.world import Follower, Gathering
 
@@ -76,15 +79,19 @@ class RankStart(NamedTuple):
 
 
 class RunRecipe(NamedTuple):
-    """The run's recipe, as far as other learners need it: all of it as YAML, and what starting them takes."""
+    """The run's recipe, as far as other learners need it: all of it as YAML, and what starting them takes.
+
+    ``divided``: each learner holds a part of the weights.
+    """
 
     text: str
     learners: int
     device: str
     suites: Sequence[str]
+    divided: bool = False
 
 
-class RankOrder(NamedTuple):
+class RankOrder(NamedTuple):  # any other order is a SharedCall
     """An update to learn from, and the metrics of the one before it, by which schedules may go."""
 
     update: int
@@ -173,16 +180,37 @@ class Ranks:
     Attributes:
         team: for this process's learner.
         processes: of the others.
+        mesh: the learners' devices, where each holds a part of the weights; else None.
     """
 
-    def __init__(self, processes: Sequence[RankProcess | Follower], team: Rank) -> None:
-        self.processes, self.team = processes, team
+    def __init__(
+        self,
+        processes: Sequence[RankProcess | Follower],
+        team: Rank,
+        mesh: Mesh | None = None,
+        why: Callable[[], str] = lambda: "",
+    ) -> None:
+        self.processes, self.team, self.mesh, self._why = processes, team, mesh, why
         self._seen: Mapping[str, object] | None = None
 
     def learn(self, update: int, played: CollectedGroups) -> None:
         """Have the others learn from these episodes too; this process's learner must do so next."""
         for process in self.processes:
             process.tell(RankOrder(update, played, self._seen))
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the learner that is gone, where what is done together fails for that.
+
+        Raises:
+            RunError: one is gone.
+        """
+        try:
+            yield
+        except RuntimeError as error:
+            if isinstance(error, TurnwiseError) or not (why := self._why()):
+                raise
+            raise gone(0, self.team.size, why) from error
 
     def seen(self, metrics: Mapping[str, Any]) -> None:
         """The metrics of the update that was learned."""
@@ -192,6 +220,23 @@ class Ranks:
 def share_of_threads(learners: int) -> int:
     """Threads of torch for each of so many learners on this machine."""
     return max(1, torch.get_num_threads() // learners)
+
+
+@contextlib.contextmanager
+def divided_among(
+    team: Rank,
+    meeting: Meeting,
+    whole: RunRecipe,
+    patience_s: float,
+    tell: Callable[[SharedCall], None] = lambda call: None,
+) -> Iterator[Mesh | None]:
+    """Be one of the learners that hold a part of the weights each; None where each holds all of them."""
+    if not whole.divided:
+        yield None
+        return
+    device = choose_device(whole.device)
+    with process_group(team.rank, team.size, meeting, device, patience_s):
+        yield Mesh(device, team.rank, tell)
 
 
 @contextlib.contextmanager
@@ -212,7 +257,7 @@ def other_learners(
         RunError: one cannot start, or there are fewer GPUs than learners.
     """
     size = whole.learners
-    if size == 1:
+    if size == 1 and not whole.divided:
         yield None
         return
     here = gathering.world.local_size if gathering is not None else size
@@ -229,6 +274,10 @@ def other_learners(
             if found := next((said for one in others if (said := one.ended(0.05))), ""):
                 return found
         return ""
+
+    def tell(call: SharedCall) -> None:
+        for one in others:
+            one.tell(call)
 
     def start_of(rank: int) -> RankStart:
         return RankStart(
@@ -248,7 +297,9 @@ def other_learners(
         for other in others:
             other.await_ready(START_S)
         meeting = Meeting.in_file(folder / "meeting", size) if gathering is None else gathering.meeting
-        yield Ranks(others, Rank(0, size, meeting, patience_s=patience_s, why=why))
+        team = Rank(0, size, meeting, patience_s=patience_s, why=why)
+        with divided_among(team, meeting, whole, patience_s, tell) as mesh:
+            yield Ranks(others, team, mesh, why)
     finally:
         for other in others:
             other.close()

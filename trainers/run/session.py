@@ -22,9 +22,12 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import MissingDependencyError, RunError
 from turnwise.trainers.core import Group, Sink
 from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.mesh import Mesh
 from turnwise.trainers.learn.model import base_of, choose_device, load_model
 from turnwise.trainers.learn.passes import Reader
+from turnwise.trainers.learn.shards import divide
 from turnwise.trainers.learn.sync import check_learner
+from turnwise.trainers.learn.team import Alone, Team
 from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
 from turnwise.trainers.learn.whole import published_names
 from turnwise.trainers.recipe.schema import EngineOptions
@@ -65,6 +68,8 @@ class TrainingSession:
         started: int = -1,
     ) -> None:
         self.options, self.run, self.started = options, run, started
+        self._team: Team = Alone()
+        self._mesh: Mesh | None = None
         self._placement, self._placed = placement or Placement(), contextlib.ExitStack()
         self.device = choose_device(options.roles.device)
         self._origin = source
@@ -78,6 +83,25 @@ class TrainingSession:
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
         self._launcher: Launcher | None = None
+
+    def join(self, team: Team, mesh: Mesh | None = None) -> None:
+        """Learn with others from now on, and with a mesh hold a part of the weights only; the optimizer then begins anew."""
+        self._team, self._mesh = team, mesh
+        self.learner.team = team
+        if mesh is not None:
+            model = self.learner.model
+            del self.learner, self.signals, self.teaching
+            self._make_learner(divide(model, mesh))
+
+    def leave(self) -> bool:
+        """Learn alone again. Return true where that took the policy back to ``source``, whole, since it was held in parts."""
+        parted = self._mesh is not None
+        self._team, self._mesh = Alone(), None
+        if parted:
+            del self.learner, self.signals, self.teaching
+            self._make_learner(self._load())
+        self.learner.team = self._team
+        return parted
 
     def begin(self, options: SessionOptions, update: int) -> None:
         """Begin reinforcement, or a phase of it: all that learns or remembers begins anew, with the policy as it now is.
@@ -118,8 +142,11 @@ class TrainingSession:
     def _save_start(self, update: int) -> None:
         """Save the policy, to compare with from now on."""
         folder = self.run.started(update)
-        with written_aside(folder) as aside:
-            save_model(aside, self.learner.model, self.tokenizer, self.chat_format)
+        if (
+            self._mesh is None or self._mesh.leads
+        ):  # else the first learner has done so, before it told this one
+            with written_aside(folder) as aside:
+                save_model(aside, self.learner.model, self.tokenizer, self.chat_format)
         self.source, self.started = str(folder), update
 
     @property
@@ -214,10 +241,14 @@ class TrainingSession:
             gradient_checkpointing=learn.gradient_checkpointing,
         )
         keep_ends(base_of(loaded), self.renderer.stop_ids)
-        return loaded
+        return self._divided(loaded)
 
     def _load_frozen(self) -> nn.Module:
-        return load_model(self.source, self.device, frozen=True)
+        return self._divided(load_model(self.source, self.device, frozen=True))
+
+    def _divided(self, model: nn.Module, *, alike: bool = False) -> nn.Module:
+        """The model, or this learner's part of it."""
+        return model if self._mesh is None else divide(model, self._mesh, alike=alike)
 
     def _make_learner(self, model: nn.Module) -> None:
         learn, temperature = self.options.learn, self.options.talk.temperature
@@ -225,6 +256,9 @@ class TrainingSession:
 
         def copy_policy() -> nn.Module:
             return load_model(self.source, self.device, learn.lora, seed=learn.seed)
+
+        def divided_copy() -> nn.Module:  # which every learner trains on all rows
+            return self._divided(copy_policy(), alike=True)
 
         self.reader = Reader(self.device, temperature, options.precision, options.share)
         setup = SignalSetup(
@@ -234,7 +268,7 @@ class TrainingSession:
             seed=learn.seed,
             reader=self.reader,
             micro_tokens=options.micro_tokens,
-            copy_policy=copy_policy,
+            copy_policy=divided_copy,
             critic=learn.critic,
         )
         self.signals = Signals(learn.signals, setup)
@@ -245,6 +279,7 @@ class TrainingSession:
         self.learner = Learner(
             model, options, heads=self.signals.heads, reference=reference, temperature=temperature
         )
+        self.learner.team = self._team
 
     def _make_teaching(self, copy_policy: Callable[[], nn.Module]) -> Teaching | None:
         part = self.options.learn.teacher

@@ -23,7 +23,6 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import Stateful
 from turnwise.trainers.learn.sync import push_weights
-from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.ahead import PlayAhead
@@ -116,7 +115,9 @@ class Trainer:
         """Do whatever is still to be done, from the warm start to the evaluation on the test split."""
         self.session = session
         if loaded is not None:
-            restore(loaded.path, session.learner, self.stateful, loaded.state)
+            # The moments of divided weights are restored once they are divided, in parts.
+            moments = self.saving.saved < 0 or not self.options.session.roles.divided
+            restore(loaded.path, session.learner, self.stateful, loaded.state, moments=moments)
         if self.saving.saved >= 0:
             self.log(f"resumed after update {self.progress.update}")
         elif self.options.warm is not None and not await self._warm_start(self.options.warm):
@@ -141,8 +142,8 @@ class Trainer:
             async with self.events.ticking([session.policy, session.greedy], health):
                 while self.progress.update < self.recipe.updates and not self.stop.asked:
                     await self._phase(episode_log)
-        if self.saving.saved != self.progress.update:
-            self._save()
+            if self.saving.saved != self.progress.update:
+                self._save()
         if not self.stop.asked:
             await self._judge_best()
         if self.stop.asked and not self.complete:
@@ -199,20 +200,27 @@ class Trainer:
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
         """With the recipe's other learners, which begin where this one is: at its newest checkpoint."""
-        learner, run = self.session.learner, self.run
+        session, run = self.session, self.run
         if self.progress.update == self.recipe.updates:
             yield
             return
         begin = run.checkpoint(self.saving.saved)
         recipe, roles = self.recipe, self.options.session.roles
-        whole = RunRecipe(recipe.to_yaml(), roles.learners, roles.device, list(recipe.suites))
+        whole = RunRecipe(recipe.to_yaml(), roles.learners, roles.device, list(recipe.suites), roles.divided)
         others = other_learners(whole, run.path, self.session.source, begin, gathering=self.gathering)
         with others as self.ranks:
             if self.ranks is not None:
-                self.log(f"{self.ranks.team.size} learners take every step together")
-                learner.team = self.ranks.team
-            yield
-        self.ranks, learner.team = None, Alone()
+                divided = " and hold a part of the weights each" if self.ranks.mesh is not None else ""
+                self.log(f"{self.ranks.team.size} learners take every step together{divided}")
+                session.join(self.ranks.team, self.ranks.mesh)
+                if self.ranks.mesh is not None:
+                    restore(begin, session.learner, self.stateful, read_state(begin))
+            with self.ranks.named() if self.ranks is not None else contextlib.nullcontext():
+                yield
+        self.ranks = None
+        if session.leave():  # whole again, to be judged
+            last = run.checkpoint(self.saving.saved)
+            restore(last, session.learner, self.stateful, read_state(last), moments=False)
 
     @contextlib.asynccontextmanager
     async def _playing(self, end: int) -> AsyncIterator[PlayAhead[CollectedGroups]]:
