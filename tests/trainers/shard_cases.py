@@ -1,6 +1,6 @@
 """Two learners that divide their weights, each a process of its own: ``python shard_cases.py FOLDER CASE…``.
 
-The second is a fork of the first, so that what both import is imported once. Each case compares with whole weights in the first
+Both are forks of the process that was started, so that what they import is imported once. Each case compares with whole weights in the first
 one's process, and says what it found; FOLDER/found.json has that. ``shard_cases.py FOLDER kill 20`` kills the second one twenty
 times, each time in a pass that both take, and says how long the first one took to notice.
 """
@@ -330,17 +330,17 @@ def learner(folder: Path, rank: int, names: Sequence[str]) -> None:
                     (folder / "found.json").write_text(json.dumps(found))
 
 
-def both(folder: Path, names: Sequence[str]) -> int:
-    """Run cases in two processes. Return how the second one ended."""
+def both(folder: Path, names: Sequence[str]) -> list[int]:
+    """Run cases in two processes, forks of this one, which computes nothing itself. Return how they ended."""
     folder.mkdir(exist_ok=True)
-    started = [os.fork() for _ in range(1)]
-    rank = 0 if started[0] else 1
-    if rank:
-        learner(folder, rank, names)
-        os._exit(0)
-    with contextlib.suppress(RuntimeError):  # a group that has lost one cannot be left in order
-        learner(folder, rank, names)
-    return os.waitpid(started[0], 0)[1]
+    started: list[int] = []
+    for rank in (0, 1):
+        child = os.fork()
+        if not child:
+            learner(folder, rank, names)
+            os._exit(0)  # a group that has lost one cannot be left in order
+        started.append(child)
+    return [os.waitpid(child, 0)[1] for child in started]
 
 
 if __name__ == "__main__":
@@ -349,8 +349,8 @@ if __name__ == "__main__":
     if asked[:1] == ["kill"]:
         took: list[float] = []
         for number in range(int(asked[1])):
-            assert both(at / str(number), ["kill"]) == signal.SIGKILL
+            assert both(at / str(number), ["kill"])[1] == signal.SIGKILL
             took.append(json.loads((at / str(number) / "found.json").read_text())["kill"])
         (at / "found.json").write_text(json.dumps({"kill": took}))
     else:
-        assert both(at, asked or [*CASES]) == 0
+        assert both(at, asked or [*CASES]) == [0, 0]

@@ -19,11 +19,12 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -183,10 +184,7 @@ def restore(
     Raises:
         RunError: it is the checkpoint of another model.
     """
-    tensors = load_file(path / TRAINER)
-    if (path / SHARDS).is_dir():
-        wanted = [_PARAMETER, *([_OPTIMIZER] if moments else [])]
-        tensors |= read_shards(path / SHARDS, learner.weights, wanted)
+    tensors = _trainer_of(path, learner, [_PARAMETER, *([_OPTIMIZER] if moments else [])])
     apart = _kept_apart(learner)
     try:
         if 0 not in apart:
@@ -201,6 +199,25 @@ def restore(
     numbers: Any = state.get(PARTS, {})
     for name, part in parts.items():
         part.restore(PartState(numbers.get(name, {}), _below(f"{PART}{name}/", tensors)))
+
+
+def same_trainer(ours: Path, theirs: Path, learner: Learner) -> bool:
+    """Say whether two checkpoints have the same bits of optimizer, heads, adapters and parts, in however many files.
+
+    Args:
+        ours, theirs: the checkpoints.
+        learner: holds whole what they are of.
+    """
+    first, second = (_trainer_of(path, learner, [""]) for path in (ours, theirs))
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def _trainer_of(path: Path, learner: Learner, wanted: Sequence[str]) -> dict[str, Tensor]:
+    """Read what ``model/`` does not hold, and of parts what begins with one of these names."""
+    tensors = load_file(path / TRAINER)
+    if (path / SHARDS).is_dir():
+        tensors |= read_shards(path / SHARDS, learner.weights, wanted)
+    return tensors
 
 
 def prune(folder: Path, keep: int, best: str | None) -> None:
