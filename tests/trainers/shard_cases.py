@@ -7,7 +7,6 @@ times, each time in a pass that both take, and says how long the first one took 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
