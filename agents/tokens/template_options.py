@@ -77,7 +77,10 @@ def words_looked_for(source: str) -> LookedFor:
         return LookedFor((), (), known=False)
     inside, equal = set[str](), set[str]()
     _look(tree, inside, equal, written=False)
-    return LookedFor(*(tuple(sorted(word for word in words if word.strip())) for words in (inside, equal)))
+    inside_words, equal_words = (
+        tuple(sorted(word for word in words if word.strip())) for words in (inside, equal)
+    )
+    return LookedFor(inside_words, equal_words)
 
 
 def _look(node: nodes.Node, inside: set[str], equal: set[str], *, written: bool) -> None:

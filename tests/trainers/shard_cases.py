@@ -29,7 +29,7 @@ from turnwise.agents.policies.model import ChatFormat
 from turnwise.trainers.learn.collate import TrainingBatch, collate
 from turnwise.trainers.learn.group import process_group
 from turnwise.trainers.learn.learner import Learner
-from turnwise.trainers.learn.mesh import Mesh, Seat
+from turnwise.trainers.learn.mesh import Mesh, MeshSeat
 from turnwise.trainers.learn.minibatch import Stream
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
@@ -206,7 +206,7 @@ def led(place: Place, learner: Learner, work: Callable[[], Any]) -> Any:
     """Do something in the first learner, which has the other take part where it must."""
     if place.rank:
         while (call := heard(None)) is not None:
-            call.carried_out(Seat(learner, {}))
+            call.carried_out(MeshSeat(learner, {}))
         return None
     place.mesh.tell = heard
     try:

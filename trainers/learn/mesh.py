@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 
-class Seat(NamedTuple):
+class MeshSeat(NamedTuple):
     """What another learner has at hand: its learner, and the parts that learn or remember, by KIND/NAME."""
 
     learner: Any
@@ -22,7 +22,7 @@ class Seat(NamedTuple):
 class SharedCall(Protocol):
     """Something that every learner must do at the same time; it is sent to the others."""
 
-    def carried_out(self, seat: Seat) -> None:
+    def carried_out(self, seat: MeshSeat) -> None:
         """Do it with what this learner has."""
         ...
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from turnwise.agents.core import Kv
 from turnwise.agents.models.loading import load_causal
 from turnwise.errors import RunError
-from turnwise.trainers.learn.mesh import Mesh, Seat, SharedCall
+from turnwise.trainers.learn.mesh import Mesh, MeshSeat, SharedCall
 from turnwise.trainers.learn.model import DECODES, base_of, decoded_by
 from turnwise.trainers.learn.trainable_engine import TrainableEngine
 from turnwise.trainers.learn.whole import OtherFormError, adapters_of, as_saved, own_state
@@ -183,7 +183,7 @@ class Sharded:
 class Gather(NamedTuple):
     """Gather all weights, as whoever publishes or saves them does."""
 
-    def carried_out(self, seat: Seat) -> None:
+    def carried_out(self, seat: MeshSeat) -> None:
         """Take part, and keep nothing."""
         mesh = mesh_of(seat.learner.model)
         assert mesh is not None

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from turnwise.agents.core import Kv
 from turnwise.errors import EngineError, RunError
 from turnwise.tasks.core import derive_rng
-from turnwise.trainers.learn.mesh import Seat
+from turnwise.trainers.learn.mesh import MeshSeat
 from turnwise.trainers.learn.model import base_of, hidden_states, token_stats
 from turnwise.trainers.learn.trainable_engine import TrainableEngine
 from turnwise.trainers.learn.weights import weights_of
@@ -226,7 +226,7 @@ class ScoreCall(NamedTuple):
     sequences: list[list[int]]
     computed_in: torch.dtype
 
-    def carried_out(self, seat: Seat) -> None:
+    def carried_out(self, seat: MeshSeat) -> None:
         """Take part, and compare nothing."""
         trainer_logprobs(seat.learner.model, self.sequences, computed_in=self.computed_in)
 

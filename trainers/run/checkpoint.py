@@ -34,7 +34,7 @@ from turnwise.errors import RunError
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import PartState, Stateful
 from turnwise.trainers.learn.learner import Learner
-from turnwise.trainers.learn.mesh import Seat
+from turnwise.trainers.learn.mesh import MeshSeat
 from turnwise.trainers.learn.model import base_of
 from turnwise.trainers.learn.optimizer import moments_of, restore_moments
 from turnwise.trainers.learn.weights import Weights, weights_of
@@ -111,7 +111,7 @@ class KeepShards(NamedTuple):
 
     folder: Path
 
-    def carried_out(self, seat: Seat) -> None:
+    def carried_out(self, seat: MeshSeat) -> None:
         """Write it; the first learner writes all else."""
         _kept(self.folder, seat.learner, seat.parts)
 

@@ -29,13 +29,11 @@ def is_part(tensor: Tensor) -> bool:
 
 def write_shards(folder: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write this learner's parts; all learners must do so at the same time."""
-    from torch.distributed import checkpoint
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
 
     with _quiet():
-        checkpoint.save(
-            dict(tensors), storage_writer=HuggingFaceStorageWriter(str(folder), save_distributed=True)
-        )
+        save(dict(tensors), storage_writer=HuggingFaceStorageWriter(str(folder), save_distributed=True))
 
 
 def read_shards(folder: Path, weights: Sequence[Weights], wanted: Sequence[str]) -> dict[str, Tensor]:
@@ -46,8 +44,8 @@ def read_shards(folder: Path, weights: Sequence[Weights], wanted: Sequence[str])
         weights: beside whose parameters they stand.
         wanted: how names begin.
     """
-    from torch.distributed import checkpoint
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
 
     reader = HuggingFaceStorageReader(str(folder))
     found = reader.read_metadata().state_dict_metadata
@@ -57,19 +55,20 @@ def read_shards(folder: Path, weights: Sequence[Weights], wanted: Sequence[str])
         for name, parameter in zip(held.names(), held.trainable(), strict=True)
     }
     tensors: dict[str, Any] = {}
-    for name, about in found.items():
+    for name, entry in found.items():
+        about: Any = entry  # of tensors: nothing else was written
         if name.startswith(tuple(wanted)):
             beside = name.partition("/")[2]
             like = own.get(beside, own.get(beside.rpartition("/")[0]))
             divided = like is not None and is_part(like) and like.shape == about.size
             tensors[name] = (
-                torch.zeros_like(like, dtype=about.properties.dtype)  # pyright: ignore
+                torch.zeros_like(like, dtype=about.properties.dtype)
                 if divided
-                else torch.empty(about.size, dtype=about.properties.dtype)  # pyright: ignore
+                else torch.empty(about.size, dtype=about.properties.dtype)
             )
     if tensors:
         with _quiet():
-            checkpoint.load(tensors, storage_reader=reader, no_dist=True)
+            load(tensors, storage_reader=reader, no_dist=True)
     return tensors
 
 

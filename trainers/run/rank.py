@@ -14,7 +14,7 @@ import torch
 from turnwise.envs.registry import env_entries, register, register_suite, suites
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
-from turnwise.trainers.learn.mesh import Seat, SharedCall
+from turnwise.trainers.learn.mesh import MeshSeat, SharedCall
 from turnwise.trainers.learn.ranks import Meeting, Rank
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
@@ -124,7 +124,7 @@ async def _follow(orders: Orders, recipe: Recipe, lessons: Lessons, session: Tra
         if order is None:
             return
         if not isinstance(order, RankOrder):
-            order.carried_out(Seat(session.learner, lessons.stateful(session)))
+            order.carried_out(MeshSeat(session.learner, lessons.stateful(session)))
             continue
         if order.seen is not None:
             lessons.seen(order.seen)
