@@ -60,10 +60,10 @@ def read_shards(folder: Path, weights: Sequence[Weights], wanted: Sequence[str])
         if name.startswith(tuple(wanted)):
             beside = name.partition("/")[2]
             like = own.get(beside, own.get(beside.rpartition("/")[0]))
-            divided = like is not None and is_part(like) and like.shape == about.size
+            divided = like if like is not None and is_part(like) and like.shape == about.size else None
             tensors[name] = (
-                torch.zeros_like(like, dtype=about.properties.dtype)
-                if divided
+                torch.zeros_like(divided, dtype=about.properties.dtype)
+                if divided is not None
                 else torch.empty(about.size, dtype=about.properties.dtype)
             )
     if tensors:
