@@ -3,6 +3,7 @@
     python benchmarks/smollm.py --cells 2          # plays two cells that are missing, and goes on where one was cut
     python benchmarks/smollm.py --speed            # tokens of the torch engine and of a training pass per processor second
     python benchmarks/smollm.py --table            # prints the table of the page
+    python benchmarks/smollm.py --learned RUN …    # keeps what finished runs of smollm-quick taught, one of each seed, and draws docs/smollm.png
 
 A cell is a suite played greedily or sampled, 50 test tasks; one that was not played is "not run" in the table. Speeds are in
 processor seconds of one thread, since the clock of a machine that others use says little.
@@ -21,6 +22,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from turnwise.plain_yaml import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "benchmarks" / "smollm.json"
@@ -169,6 +172,60 @@ def _cell(found: Mapping[str, Any] | None) -> str:
     return f"{100 * found['success']:.0f} % ({100 * low:.0f} … {100 * high:.0f})"
 
 
+def learned(run: Path) -> dict[str, Any]:
+    """What a finished run taught: test success before and after reinforcement, the paired difference, and the curve of play."""
+    from turnwise.agents.evaluation.comparison import paired_difference
+
+    lines = (run / "evaluations.jsonl").read_text("utf-8").splitlines()
+    found = {(one["name"], one["mode"]): one for one in map(json.loads, lines)}
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
+    played = [one for one in metrics if one.get("phase") == "rl"]
+    told: dict[str, Any] = {
+        "curve": [round(one["success"], 4) for one in played],
+        "update_s": round(sum(one["seconds"] for one in played)),
+    }
+    for mode in ("sampled", "greedy"):
+        before, after = found["warm start", mode], found["after RL", mode]
+        gain = paired_difference(before["results"], after["results"])
+        told[mode] = {
+            "before": gain.before, "after": gain.after, "gain": round(gain.difference, 4), "tasks": gain.n,
+            "interval": [round(end, 4) for end in gain.interval],
+        }  # fmt: skip
+    return told
+
+
+def draw(runs: Mapping[str, Any]) -> None:
+    """Draw success in play by update, a line for each seed, as docs/smollm.png."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 3.2))
+    for seed, run in sorted(runs.items()):
+        curve = run["curve"]
+        smooth = [
+            sum(curve[max(0, at - 2) : at + 3]) / len(curve[max(0, at - 2) : at + 3])
+            for at in range(len(curve))
+        ]
+        gain = run["sampled"]
+        axes.plot(
+            range(1, len(curve) + 1),
+            smooth,
+            label=f"seed {seed}: {100 * gain['before']:.0f} → {100 * gain['after']:.0f} % of unseen tasks",
+        )
+    axes.set(
+        xlabel="update",
+        ylabel="success in play",
+        ylim=(0, 1),
+        title="smollm-quick: a pretrained language model learns to look things up",
+    )
+    axes.legend(frameon=False, loc="upper left")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(ROOT / "docs" / "smollm.png", dpi=120)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -177,8 +234,15 @@ def main() -> None:
     parser.add_argument("--engine", default="torch")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--learned", type=Path, nargs="*", default=[])
     given = parser.parse_args()
     found = kept()
+    for run in given.learned:
+        recipe = read_yaml((run / "recipe.yaml").read_text("utf-8"))
+        found.setdefault("learned", {})[str(recipe.get("seed", 0))] = learned(run)
+        keep(found)
+    if given.learned:
+        draw(found["learned"])
     if given.speed:
         found["speed"] = speeds()
         keep(found)
