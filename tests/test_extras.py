@@ -78,6 +78,7 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
     "eval tracker/all --policy scripted:gold": "web",
     "chats a --out chats.jsonl": "",
     "compare a b": "",
+    "audit eval a b": "",
     "compare a b --plot chart.svg": "plots",
     "credit-quality --suite calc/easy": "train",
     "explain shop-quick --set seed=90210": "train",

@@ -39,6 +39,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["play", "test/hostile"], True),
     (["new-env", "bad\x1b[2Jname"], True),
     (["new-part", "credit", "bad\x1b[2Jname"], True),
+    (["audit", "log", "damaged"], False),
     (["compare", "no\x1b[2Jrun", "other"], True),
     (["eval", "test/hostile", *GOLD, "--episodes", "4", "--out", "evaluated"], True),
     (["eval", "test/hostile", *GOLD, "--episodes", "2", "--env-workers", "1"], False),

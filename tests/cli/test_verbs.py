@@ -13,6 +13,7 @@ VERBS = [
     "play",
     "eval",
     "compare",
+    "audit",
     "train",
     "explain",
     "replay",

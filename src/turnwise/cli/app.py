@@ -14,6 +14,7 @@ from cyclopts.exceptions import UnknownCommandError
 
 import turnwise
 from turnwise.cli import (
+    audit,
     compare,
     components,
     credit,
@@ -52,6 +53,7 @@ VERBS = {
         evaluation,
         gateway,
         compare,
+        audit,
         training,
         top,
         view,

@@ -41,6 +41,10 @@ FORMS: Mapping[str, Form] = {
         ("out", "written", "unwanted", "programs"),
     ),
     "compare": Form("each measure with its differences, intervals and tests", ("written",)),
+    "audit": Form(
+        "each measure with its figures, tables and curves, and what could not be measured",
+        ("subject", "of", "findings", "not_measured", "written"),
+    ),
     "train": Form(
         "where the run is, what came of it, and its evaluations on the test split before and after",
         ("run", "best_update", "learned", "interrupted", "seconds", "evaluations"),

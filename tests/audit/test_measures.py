@@ -1,0 +1,302 @@
+"""Measures against independent references over random data, and laws that hold of all of them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from scipy.optimize import curve_fit
+from scipy.stats import spearmanr
+
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.audit.by_hand import answers as answered
+from turnwise.trainers.audit.by_hand import episode, groups, logged, turn
+from turnwise.trainers.audit.evaluations.known import known
+from turnwise.trainers.audit.evaluations.pass_curves import pass_curves
+from turnwise.trainers.audit.evaluations.support import support
+from turnwise.trainers.audit.logs.best_of import best_of_k
+from turnwise.trainers.audit.logs.horizon import of_ways
+from turnwise.trainers.audit.logs.order import path, spearman
+from turnwise.trainers.audit.logs.spread import deviation
+from turnwise.trainers.audit.logs.starc import canonical, distance, starc
+from turnwise.trainers.audit.logs.unseen import unseen
+from turnwise.trainers.audit.logs.votes import voted
+from turnwise.trainers.audit.reading import EvaluatedSide, EvaluatedSides
+from turnwise.trainers.audit.registry import SUBJECTS, audit_all, audits_of, options_of
+from turnwise.trainers.audit.training.power_law import capacity, fit_capacity, fit_power
+
+ROOT = Path(__file__).parents[2]
+ALL = [(subject, name) for subject in SUBJECTS for name in audits_of(subject)]
+
+
+def random_sides(rng: Random, tasks: int = 6, most: int = 6) -> EvaluatedSides:
+    """Two evaluations with three runs or more of each task."""
+    sides = [
+        {f"t{i}": tuple(float(rng.random() < 0.4) for _ in range(rng.randint(3, most))) for i in range(tasks)}
+        for _ in range(2)
+    ]
+    return EvaluatedSides("", (EvaluatedSide("a", sides[0]), EvaluatedSide("b", sides[1])))
+
+
+def reached(runs: tuple[float, ...], k: int) -> float:
+    """The share of subsets of k runs that hold a success."""
+    return float(np.mean([any(chosen) for chosen in itertools.combinations(runs, k)]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_support_is_the_mean_over_all_choices_of_k_runs(seed: int) -> None:
+    rng = Random(seed)
+    sides, k = random_sides(rng), rng.randint(1, 3)
+    found = support(sides, k=k)
+    kept = gained = lost = 0.0
+    for task in sides.start.results:
+        p, q = (reached(side.results[task], k) for side in sides.sides)
+        kept, gained, lost = kept + p * q, gained + (1 - p) * q, lost + p * (1 - q)
+    shares = {
+        "SRR": kept / (kept + lost),
+        "NDR": gained / (kept + gained),
+        "NSCR": (gained - lost) / (kept + gained + lost),
+    }
+    shares["SDS"] = 2 / (1 / shares["SRR"] + 1 / shares["NDR"]) if shares["SRR"] * shares["NDR"] else 0.0
+    for figure in found.figures:
+        name, _, side = figure.name.partition(" of ")
+        if side:
+            assert figure.value == pytest.approx(shares[name], abs=1e-12)
+            assert figure.interval is not None
+            assert figure.interval.low - 1e-9 <= shares[name] <= figure.interval.high + 1e-9
+    assert sum(found.tables[0].rows[0][1:]) == pytest.approx(len(sides.start.results))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_curves_over_k_are_those_of_all_subsets_and_cross_where_they_do(seed: int) -> None:
+    sides = random_sides(Random(seed))
+    found = pass_curves(sides)
+    ks = [*found.curves[0].x]
+    means = [
+        [np.mean([reached(runs, int(k)) for runs in side.results.values()]) for k in ks]
+        for side in sides.sides
+    ]
+    for curve, values in zip(found.curves, means, strict=True):
+        assert [*curve.y] == pytest.approx(values)
+    ahead = [int(k) for k, a, b in zip(ks, *means, strict=True) if a > b + 1e-12]
+    assert found.value("crossover of b") == (ahead[0] if ahead and means[0][0] <= means[1][0] else None)
+    assert found.value("gap of b") == pytest.approx(means[0][-1] - means[1][0])
+
+
+def test_what_is_known_is_balanced() -> None:
+    sides = random_sides(Random(3), tasks=40)
+    data = known(sides, share_known=0.5).data
+    assert set(data["known"]) | set(data["unknown"]) == set(sides.start.results)
+    halves = [len(set(data["balanced"]) & set(data[name])) for name in ("known", "unknown")]
+    assert halves[0] == halves[1] == min(len(data["known"]), len(data["unknown"])) > 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_of_k_is_that_of_all_subsets_with_ties_shared(seed: int) -> None:
+    rng = Random(seed)
+    n = rng.randint(2, 7)
+    scores, right = [rng.randint(0, 3) for _ in range(n)], [rng.randint(0, 1) for _ in range(n)]
+    # Ties of the whole set are shared: the mean of y over all with the best score of the subset.
+    mean = {s: np.mean([y for t, y in zip(scores, right, strict=True) if t == s]) for s in scores}
+    for k in range(1, n + 1):
+        wanted = np.mean(
+            [mean[max(scores[i] for i in chosen)] for chosen in itertools.combinations(range(n), k)]
+        )
+        assert best_of_k(scores, right, k) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_votes_between_two_answers_are_hypergeometric(seed: int) -> None:
+    rng = Random(seed)
+    n = rng.randint(2, 9)
+    said = [rng.choice("AB") for _ in range(n)]
+    right = said.count("A")
+    for k in range(1, n + 1):
+        total = 0.0
+        for a in range(k + 1):
+            ways = _comb(right, a) * _comb(n - right, k - a) / _comb(n, k)
+            total += ways * (1.0 if 2 * a > k else 0.5 if 2 * a == k else 0.0)
+        assert voted(said, [x == "A" for x in said], k) == pytest.approx(total)
+
+
+def _comb(n: int, k: int) -> int:
+    return len([*itertools.combinations(range(n), k)]) if 0 <= k <= n else 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_spread_and_order_are_those_of_libraries(seed: int) -> None:
+    rng = Random(seed)
+    word = "".join(rng.choice("01") for _ in range(rng.randint(2, 9)))
+    assert deviation(groups({"a": word}).groups[0]) == pytest.approx(np.std([int(x) for x in word], ddof=1))
+    values = [rng.randint(0, 5) / 5 for _ in range(8)]
+    if len(set(values)) > 1:
+        assert spearman(values) == pytest.approx(spearmanr(values, range(8))[0])
+    shown, deltas = 0.0, [rng.uniform(-1, 1) for _ in range(5)]
+    for delta, value in zip(deltas, path(deltas)[1:], strict=True):
+        shown = 1 - (1 - shown) * (1 - delta)  # what is left is multiplied
+        assert value == pytest.approx(shown)
+
+
+def test_unseen_mass_is_the_share_of_choices_without_a_success() -> None:
+    words = {"a": "1000", "b": "0110", "c": "0000"}
+    found = unseen(groups(words))
+    wanted = np.mean([1 - reached(tuple(float(x) for x in word), 2) for word in words.values()])
+    assert found.value("groups of 2 without a success") == pytest.approx(wanted)
+    assert found.data["never"] == ["c"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_horizon_is_that_of_a_tree_which_is_written_out(seed: int) -> None:
+    """Every way through a random tree of three turns with two actions, played once, against the recursion on the tree."""
+    rng = Random(seed)
+    pay = {way: round(rng.uniform(0, 1), 3) for n in (1, 2, 3) for way in itertools.product("ab", repeat=n)}
+
+    def q(way: tuple[str, ...], backups: int) -> float:
+        """Q_k of the last action of ``way``; with one backup the mean of all returns below."""
+        below = [(*way, x) for x in "ab"] if len(way) < 3 else []
+        if not below:
+            return pay[way]
+        later = [q(one, max(1, backups - 1)) for one in below]
+        return pay[way] + (max(later) if backups > 1 else sum(later) / len(later))
+
+    def greedy(backups: int) -> float:
+        way: tuple[str, ...] = ()
+        total = 0.0
+        for _ in range(3):
+            way = max(((*way, x) for x in "ab"), key=lambda one: q(one, backups))
+            total += pay[way]
+        return total
+
+    best = max(sum(pay[way[: n + 1]] for n in range(3)) for way in itertools.product("ab", repeat=3))
+    wanted = next(k for k in (1, 2, 3) if abs(greedy(k) - best) < 1e-9)
+    ways = [
+        episode(
+            [turn(way[n], pay[way[: n + 1]], state="".join(way[:n])) for n in range(3)], solved=True
+        ).trajectory
+        for way in itertools.product("ab", repeat=3)
+    ]
+    assert of_ways(ways, 10) == wanted
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_shaping_and_scale_change_no_distance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, r = rng.dirichlet(np.ones(4), (4, 3)), rng.normal(size=(4, 3, 4))
+    phi, other = rng.normal(size=4), rng.normal(size=(4, 3, 4))
+    shaped = 3 * (r + 0.9 * phi[None, None, :] - phi[:, None, None])
+    a, b, c = (canonical(x, p, 0.9) for x in (r, shaped, other))
+    assert distance(a, b) == pytest.approx(0, abs=1e-9)
+    assert distance(a, c) == pytest.approx(distance(b, c))
+    assert distance(a, canonical(-r, p, 0.9)) == pytest.approx(2)
+    assert a.mean(1) == pytest.approx(np.zeros(4), abs=1e-9)  # centred under the uniform policy
+
+
+def test_on_a_log_shaping_keeps_the_distance_and_another_aim_does_not() -> None:
+    rng = Random(0)
+    potential = {state: rng.uniform(-1, 1) for state in ("s", "l", "r")}
+
+    def run(way: str, shaped: bool, good: str) -> object:
+        first, second = ("l", way[1]) if way[0] == "l" else ("r", way[1])
+        outcome = float(way == good)
+        extra = (potential[first] - potential["s"], -potential[first]) if shaped else (0.0, 0.0)
+        wrong = (0.0, 0.0) if shaped else (0.0, 2.0 * (way == "rx"))
+        turns = [
+            turn(
+                way[0], extra[0] + wrong[0], state="s", parts={"outcome": 0.0, "other": extra[0] + wrong[0]}
+            ),
+            turn(
+                second,
+                outcome + extra[1] + wrong[1],
+                state=first,
+                parts={"outcome": outcome, "other": extra[1] + wrong[1]},
+            ),
+        ]
+        return episode(turns, solved=outcome > 0)
+
+    ways = ("lx", "ly", "rx", "ry")
+    kept = starc(logged({"a": [run(way, True, "ly") for way in ways]}))  # type: ignore[misc]
+    bent = starc(logged({"a": [run(way, False, "ly") for way in ways]}))  # type: ignore[misc]
+    assert kept.value("distance to outcome") == pytest.approx(0, abs=1e-6)
+    assert (bent.value("distance to outcome") or 0) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_power_law_is_least_squares(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, noise = np.sort(rng.uniform(1, 1000, 9)), rng.normal(0, 0.05, 9)
+    points = [(float(a), float(b)) for a, b in zip(x, np.exp(-0.2 * np.log(x) - 0.1 + noise), strict=True)]
+    fit = fit_power(points)
+    slope, offset = np.polyfit(np.log(x), [np.log(loss) for _, loss in points], 1)
+    assert (fit.slope, fit.offset) == pytest.approx((-slope, offset))
+    assert fit.interval is not None
+    assert fit.interval.low < fit.slope < fit.interval.high
+    assert fit.loss(fit.needed(0.5) or 0) == pytest.approx(0.5)
+    sizes = np.array([1e9, 3e9, 9e9, 30e9])
+    slopes = capacity_noisy(sizes, rng)
+    top, half = fit_capacity([*sizes], [*slopes])
+    (wanted_top, wanted_half), _ = curve_fit(
+        lambda n, K, N: K / (1 + N * 1e9 / n), sizes, slopes, p0=(0.1, 3.0)
+    )
+    assert (top, half / 1e9) == pytest.approx((wanted_top, wanted_half), rel=1e-4)
+
+
+def capacity_noisy(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.array([capacity(n, 0.12, 5e9) for n in sizes]) * rng.uniform(0.98, 1.02, sizes.size)
+
+
+@pytest.mark.parametrize(("subject", "name"), ALL)
+def test_an_audit_names_its_rows_and_is_in_the_page_with_its_options(subject: str, name: str) -> None:
+    audit = audits_of(subject)[name]
+    page = (ROOT / "docs" / "how-to" / "audit.md").read_text("utf-8")
+    line = next(line for line in page.splitlines() if line.startswith(f"| `{subject}` | `{name}` |"))
+    assert audit.summary.endswith(".")
+    for row in audit.rows:
+        assert re.search(rf"\b{row}\b", line)
+    documented = inspect.getdoc(audit.find) or ""
+    for option in options_of(audit):
+        assert f"`{option}`" in line
+        assert f"    {option}: " in documented
+
+
+def test_what_is_missing_is_told_with_its_remedy_and_asked_for_by_name_it_is_an_error() -> None:
+    played = answered([("a", 0.9, True), ("b", 0.2, False)])
+    report = audit_all("log", played, ["by hand"])
+    told = {refusal.name: f"{refusal.cause} {refusal.remedy}" for refusal in report.refused}
+    assert "no signal 'principle'" in told["minima"]
+    assert "--judge" in told["minima"]
+    assert "best_of" in told  # no score is named
+    with pytest.raises(TurnwiseError, match="no log-probabilities"):
+        audit_all("log", played, ["x"], measures=["unseen", "best_of"], options={"score": "confidence"})
+    with pytest.raises(TurnwiseError, match="Did you mean 'spread'"):
+        audit_all("log", played, ["x"], measures=["spraed"])
+    with pytest.raises(TurnwiseError, match="Did you mean 'score'"):
+        audit_all("log", played, ["x"], options={"scor": "a"})
+    with pytest.raises(TurnwiseError, match="which is not a whole number"):
+        audit_all("log", played, ["x"], options={"k": "many"})
+
+
+def test_a_score_of_confidence_and_a_signal_is_their_weighted_sum() -> None:
+    right = episode([turn("a", signals={"judge": 0.2}, logprobs=(-0.1, -0.3))], solved=True)
+    wrong = episode([turn("b", signals={"judge": 0.5}, logprobs=(-2.0, -2.0))], solved=False)
+    played = logged({"t": [right, wrong]})
+    for score, wanted in (
+        ("judge", 0.0),
+        ("confidence", 1.0),
+        ("0.9*judge+0.1*confidence", 0.0),
+        ("0.5*judge+0.5*confidence", 1.0),
+    ):
+        found = audit_all("log", played, ["x"], measures=["best_of"], options={"score": score}).findings[
+            "best_of"
+        ]
+        assert found.value("reranked") == wanted, score
+
+
+def test_evaluations_under_other_conditions_are_set_against_each_other_only_where_that_is_asked_for() -> None:
+    sides = random_sides(Random(0))
+    assert {"conditions", "known"} & set(audit_all("eval", sides, ["a", "b"]).findings) == set()
+    assert set(audit_all("eval", sides, ["a", "b"], measures=["known"]).findings) == {"known"}

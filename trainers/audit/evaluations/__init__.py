@@ -1,0 +1,1 @@
+"""Audits of evaluations: the first is where the others started from."""

@@ -1,0 +1,1 @@
+"""Audits of an episode log, task by task."""

@@ -1,0 +1,1 @@
+"""Audits of a training run by its records."""
