@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
+from turnwise.errors import TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
@@ -18,6 +19,7 @@ def compare(
     *sources: str,
     baseline: str | None = None,
     allow_unlike: Annotated[bool, Parameter(negative=())] = False,
+    noise: Annotated[bool, Parameter(negative=())] = False,
     env: str = "",
     plot: Path | None = None,
     out: Path | None = None,
@@ -30,11 +32,15 @@ def compare(
         sources: Two or more, the base first: a run's folder, RUN@best, RUN@40, a checkpoint's folder, an evaluation's
             folder or its evaluation.json. A pattern in quotes ('runs/grpo-*') is one group, compared over its seeds.
         baseline: With what the others are compared, instead of the first.
+        noise: Say how noisy evaluations are instead, ours or others': an inspect log, τ² or SWE-bench results, a .csv. One is enough;
+            of several each pair is compared, with the tasks that it takes to tell the two apart.
         allow_unlike: Compare also what was played otherwise (suite, split, sampling, limits), and say so.
         env: The file of the environment where that is not installed: path/to/file.py. Its tasks are sorted by their knobs.
         plot: An .svg or .png of the learning curves on dev and of the differences by knob.
         out: A page (.html) that holds everything.
     """
+    if noise:
+        return _noise(sources, baseline, env, plot, out, allow_unlike)
     from turnwise.trainers.compare.comparison import compare as compare_sources
     from turnwise.trainers.compare.table import renderables
 
@@ -56,6 +62,28 @@ def compare(
             console.print(f"wrote {path}")
 
     return VerbResult(result.to_json() | {"written": [str(path) for path in written]}, show)
+
+
+def _noise(sources: Sequence[str], *others: object) -> VerbResult:
+    """Measure the noise of evaluations."""
+    from turnwise.trainers.compare.foreign_results import FORMS, read_results
+    from turnwise.trainers.compare.noise import noise
+    from turnwise.trainers.compare.noise_table import renderables
+
+    if any(others):
+        raise TurnwiseError(
+            "--noise stands alone.",
+            "Leave out --baseline, --env, --plot, --out and --allow-unlike, or --noise.",
+        )
+    if not sources:
+        raise TurnwiseError("No evaluation is named.", FORMS)
+    found = noise([read_results(Path(source).expanduser()) for source in sources])
+
+    def show(console: SafeConsole) -> None:
+        for part in renderables(found):
+            console.print(part)
+
+    return VerbResult(found.to_json(), show)
 
 
 VERBS: dict[str, Callable[..., VerbResult]] = {"compare": compare}
