@@ -305,8 +305,7 @@ def test_places_where_keys_are_hidden(tmp_path, monkeypatch):
     ) as log:
         assert CANARY not in log.policy
     judge = {
-        "judge.name": "critic",
-        "judge.policy": f"openai:m@http://me:{CANARY}@h",
+        "judge": {"name": "critic", "policy": f"openai:m@http://me:{CANARY}@h"},
         "credit": "grpo",
         "shape": ["tp_grpo"],
     }

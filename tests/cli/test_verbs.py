@@ -84,8 +84,8 @@ def test_list_knows_its_kinds(turnwise_here):
 )
 def test_list_names_what_there_is(turnwise_here, kind, member):
     rows = turnwise_here("list", kind, "--json").json
-    assert member in [row["name"] for row in rows]
-    assert all(row["package"] == "turnwise" for row in rows if "package" in row)
+    found = next(row for row in rows if row["name"] == member)
+    assert found.get("package", "turnwise") == "turnwise"
     assert member in turnwise_here("list", kind).out
 
 
