@@ -4,7 +4,7 @@ from torch import Tensor
 
 from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.kit.groups import group_sum, over_turns
+from turnwise.trainers.kit.groups import group_sum, over_turns, signal
 
 
 @component(
@@ -28,7 +28,7 @@ def rl_plus(batch: TurnBatch) -> Tensor:
     >>> rounded(rl_plus(turn_batch([[1], [0], [0], [1]], signals=marks)), 4)
     [[0.6667], [-0.3333], [-0.3333], [0.6667]]
     """
-    helped_B = ((batch.signal("foreign") * batch.mask_BK) > 0).any(-1)
+    helped_B = ((signal(batch, "foreign") * batch.mask_BK) > 0).any(-1)
     own_B = (~helped_B).to(batch.return_B.dtype)
     total_B, count_B = (group_sum(x_B, batch.group_B) for x_B in (own_B * batch.return_B, own_B))
     return over_turns(batch.return_B - total_B / count_B.clamp(min=1), batch)
