@@ -34,6 +34,8 @@ def canon(
     >>> batch = turn_batch([[1], [0], [1], [1]], signals={"entropy": [[1], [2], [3], [4]]})
     >>> rounded(canon(batch)), rounded(canon(batch, inter=0.0))
     ([[0.0], [-1.0], [0.5], [0.5]], [[0.5], [-0.5], [0.0], [0.0]])
+    >>> rounded(canon(batch, inter=0.5))
+    [[0.25], [-0.75], [0.25], [0.25]]
     >>> batch = turn_batch([[1], [0, 0], [0, 0, 1], [0, 0, 0, 1]])
     >>> rounded(canon(batch, by=None, high=0.5)[:, :1])  # by length: 1 − ½, 0 − ½, ½ − ½, ½ − ½
     [[0.5], [-0.5], [0.0], [0.0]]

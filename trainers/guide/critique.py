@@ -43,8 +43,15 @@ async def critique(
     Worked by hand: seven failures and a refinement that is right have the advantages −0.125 and 0.875; a token of it with π = 0.3
     has the weight 0.75; A·f(π) is 0.2917 at π = .05 and 0.7292 at .5.
 
-    >>> [round(0.875 * p / (p + 0.1), 4) for p in (0.05, 0.5)], round(0.3 / (0.3 + 0.1), 4)
-    ([0.2917, 0.7292], 0.75)
+    >>> from math import log
+    >>> from turnwise.trainers.credit.dr_grpo import dr_grpo
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch, turn_batch
+    >>> from turnwise.trainers.loss.luffy import luffy
+    >>> rounded(dr_grpo(turn_batch([[0]] * 7 + [[1]])))[-2:]
+    [[-0.125], [0.875]]
+    >>> learned = luffy(token_batch([[log(0.05), log(0.5)]], [[0.875] * 2])).loss_RT, luffy(token_batch([[log(0.3)]], [[1]])).loss_RT
+    >>> [rounded(one, 4) for one in learned]
+    [[[-0.2917, -0.7292]], [[-0.75]]]
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(critique, "shop/quick", groups=1, size=2)
     >>> [{turn.reply.source for turn in episode.trajectory.turns} for episode in guided[0]]
@@ -66,8 +73,16 @@ async def critique(
 
 
 def _worth(episode: Episode) -> tuple[bool, bool, float]:
-    """Of equals ``max`` takes the first."""
-    return episode.outcome.counts, episode.success, episode.trajectory.total_reward
+    """Of equals ``max`` takes the first: of those that are right it is that, whatever they are paid.
+
+    >>> from turnwise.envs.core import EndReason
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> tried = [episode([paid], end=end) for paid, end in ((0.9, EndReason.FAILED), (0.5, EndReason.SOLVED), (1, EndReason.SOLVED))]
+    >>> max(tried, key=_worth) is tried[1]
+    True
+    """
+    paid = 0.0 if episode.success else episode.trajectory.total_reward
+    return episode.outcome.counts, episode.success, paid
 
 
 async def _critiques(player: GuidePlayer, group: Group, form: str, critic: str, answer: str) -> list[str]:

@@ -35,6 +35,10 @@ async def ghpo(
 
     >>> [len(part("x" * 400, share)) for share in (0.25, 0.5, 0.75)]
     [100, 200, 300]
+    >>> from turnwise.trainers.credit.grpo import grpo
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
+    >>> rounded(grpo(turn_batch([[1.5]] + [[0.5]] * 7)), 4)[:2]  # one of eight is right, and all are well-formed
+    [[2.4749], [-0.3536]]
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(ghpo, "shop/quick", groups=1, size=2)
     >>> {turn.reply.source for episode in guided[0] for turn in episode.trajectory.turns}

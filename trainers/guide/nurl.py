@@ -45,6 +45,10 @@ class NuRL:
     Worked by hand: the new group's rewards 0, 1, 1, 0, 1, 0, 0 and 0 of the row that saw no cue: mean 3/8, population deviation
     √(15/64); successes 1.2910, failures −0.7746.
 
+    >>> from turnwise.trainers.credit.grpo import grpo
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
+    >>> rounded(grpo(turn_batch([[0], [1], [1], [0], [1], [0], [0], [0]])) * (8 / 7) ** 0.5, 4)[:2]
+    [[-0.7746], [1.291]]
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(NuRL(), "shop/quick", groups=1, size=2)
     >>> [{turn.reply.source for turn in episode.trajectory.turns} for episode in guided[0]]

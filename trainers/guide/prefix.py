@@ -78,6 +78,9 @@ async def prefix(
     [['guide/prefix', 'guide/prefix', ''], ['guide/prefix', 'guide/prefix', '']]
     >>> [[turn.weight for turn in episode.trajectory.turns][:3] for episode in guided[0]]
     [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
+    >>> plain, guided = played_with(prefix, "shop/quick", groups=1, size=2, length=0.5, method="aggrevate")
+    >>> [[turn.weight for turn in episode.trajectory.turns][:3] for episode in guided[0]]
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
 
     Raises:
         RecipeError: a length or a share is not a part of one.

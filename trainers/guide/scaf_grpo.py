@@ -40,6 +40,11 @@ async def scaf_grpo(
     Worked by hand: outcomes 0, 0, 1 of the levels use level 3; a success beside 7 failures has 2.6458 population deviations, or
     2.4749 of a sample, and each failure −0.3780 or −0.3536.
 
+    >>> from turnwise.trainers.credit.grpo import grpo
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
+    >>> of_sample = grpo(turn_batch([[1]] + [[0]] * 7))
+    >>> rounded(of_sample, 4)[:2], rounded(of_sample * (8 / 7) ** 0.5, 3)[:2]
+    ([[2.4749], [-0.3536]], [[2.646], [-0.378]])
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(scaf_grpo, "shop/quick", groups=1, size=2, start=0)
     >>> guided == plain  # an untrained model solves nothing, whatever it is told
@@ -65,7 +70,13 @@ async def scaf_grpo(
 
 
 def scaffold(shown: Episode, tiers: Sequence[Tier]) -> list[str]:
-    """The hints of all levels, each with all that those before it say."""
+    """The hints of all levels, each with all that those before it say.
+
+    >>> from turnwise.trainers.kit.toy_batches import episode, with_words
+    >>> levels = scaffold(with_words(episode([0, 1]), ["search mug", "buy"]), ["knowledge", "plan", "solution"])
+    >>> len(levels), levels[0], levels[3].split("\\n"), levels[-1].split("\\n")
+    (12, 'buy', ['buy', 'search'], ['buy', 'search', 'search', 'buy', 'search mug', 'buy'])
+    """
     verbs = [verb_of(turn.action) for turn in shown.trajectory.turns]
     items = {"knowledge": sorted({*verbs}), "plan": verbs, "solution": actions_of(shown)}
     levels: list[str] = []

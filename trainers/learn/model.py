@@ -251,6 +251,8 @@ def nucleus_entropy(logp_NV: Tensor, nucleus: Nucleus) -> Tensor:
     >>> p = torch.tensor([[0.4, 0.25, 0.2, 0.1, 0.05], [0.9, 0.1, 0, 0, 0]]).clamp(min=1e-12).log()
     >>> [[round(x, 4) for x in nucleus_entropy(p, Nucleus(0.8, crossing)).tolist()] for crossing in (False, True)]
     [[0.6663, 0.0], [1.0551, 0.0]]
+    >>> [round(float(nucleus_entropy(torch.full((1, 4), 0.25).log(), Nucleus(0.8, crossing))), 4) for crossing in (False, True)]
+    [1.0986, 1.3863]
     """
     falling_NV, order_NV = logp_NV.detach().sort(dim=-1, descending=True, stable=True)
     mass_NV = falling_NV.exp().cumsum(-1)

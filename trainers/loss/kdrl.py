@@ -28,7 +28,8 @@ def kdrl(batch: TokenBatch, *, estimator: Literal["k2", "k3"] = "k2") -> TokenLo
 
     Metric: ``kl_teacher`` (k3 estimate of KL(π ‖ q)).
 
-    Worked by hand with x = 0.5: 0.125 and e^−0.5 − 0.5 = 0.106531.
+    Worked by hand with x = 0.5: 0.125 and e^−0.5 − 0.5 = 0.106531; with log q = −.2, −1, −3 and log π = −.5, −.8, −1 half the
+    squares are 0.045, 0.02 and 2; and a weight that falls from 0.2 to 0.002 in 100 updates is 0.101 after 50.
 
     >>> import dataclasses
     >>> import torch
@@ -36,6 +37,13 @@ def kdrl(batch: TokenBatch, *, estimator: Literal["k2", "k3"] = "k2") -> TokenLo
     >>> batch = dataclasses.replace(token_batch([[-1.0]]), signals={"token_teacher_logp": torch.tensor([[-1.5]])})
     >>> rounded(kdrl(batch).loss_RT), rounded(kdrl(batch, estimator="k3").loss_RT)
     ([[0.125]], [[0.106531]])
+    >>> told = {"token_teacher_logp": torch.tensor([[-0.2, -1, -3]])}
+    >>> rounded(kdrl(dataclasses.replace(token_batch([[-0.5, -0.8, -1]]), signals=told)).loss_RT)
+    [[0.045, 0.02, 2.0]]
+    >>> from turnwise.trainers.core import ScheduleMoment
+    >>> from turnwise.trainers.schedule.linear import linear
+    >>> [round(linear(ScheduleMoment(n, 200, 0.2, 0.2), to=0.002, over=100), 4) for n in (0, 50, 100)]
+    [0.2, 0.101, 0.002]
 
     Raises:
         RecipeError: there is no teacher.

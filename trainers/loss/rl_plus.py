@@ -16,8 +16,8 @@ def rl_plus(batch: TokenBatch, *, focus: float = 0.5) -> TokenLoss:
     """−A·sg[(1 − π)^focus]·2π/(π_old + π_ω), π_ω = (π_old + 1)/2: for tokens that someone else chose.
 
     RL-PLUS (Dong et al. 2025), eq. 5 to 8: a ratio against a mixture is bounded even where π_old is tiny, and the factor
-    turns to tokens that are right and unlikely. For a guide's or a source's tokens; no clip. Left out: the paper's
-    episode stands inside of the group, against the mean of the policy's own rows.
+    turns to tokens that are right and unlikely. For a guide's or a source's tokens; no clip. The paper's
+    episode stands inside of the group, against the mean of the policy's own rows: guide `acnchor`, credit rule `rl_plus`.
 
     Metric: ``ratio_mixed`` (mean ratio).
 

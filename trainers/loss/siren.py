@@ -45,6 +45,8 @@ class Siren:
     ...     for most in (0.6, 0.35)
     ... ]
     [0.0, 0.04]
+    >>> round(0.005 * Siren(aim=0.6)(whole_batch([[-1]], entropy=[[0.35]])).loss.item(), 7)  # at a weight of 0.005
+    0.0003125
 
     Raises:
         RecipeError: ``mass`` is no probability above 0.

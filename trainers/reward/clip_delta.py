@@ -32,6 +32,8 @@ def clip_delta(
     [0.2, -0.2, 0.0, 0.0]
     >>> [round(turn.reward, 6) for turn in clip_delta(group, clip=False)[0].trajectory.turns]
     [0.5, -0.3, 0.6, 0.0]
+    >>> [round(turn.reward, 6) for turn in clip_delta(group, delta=False)[0].trajectory.turns]
+    [0.0, -0.2, 0.0, 0.0]
     >>> from turnwise.trainers.kit.reward_edits import with_signals
     >>> judged = with_signals(episode([0, 0, 0, 1]), [{"principle": p} for p in (0.8, 0.3, 0.6, 0.9)])
     >>> [round(turn.reward, 6) for turn in clip_delta([judged], signal="principle")[0].trajectory.turns]

@@ -40,6 +40,15 @@ def from_signal(
     [0.0, 1.5]
     >>> [turn.reward for turn in from_signal(group, solved=True)[0].trajectory.turns]  # it is no success
     [0.0, 1.0]
+    >>> from turnwise.envs.core import EndReason
+    >>> ends = {1: EndReason.SOLVED, 0: EndReason.FAILED}
+    >>> played = [with_signals(episode([o], end=ends[o], parts={"format": [1]}), [{"principle": t}]) for o, t in [(1, 0.8), (0, 0.9), (1, 0.3)]]
+    >>> [one.trajectory.total_reward for one in from_signal(played, form="mean", solved=True)]  # Posterior-GRPO's numbers
+    [2.8, 1.0, 2.3]
+    >>> from turnwise.trainers.credit.grpo import grpo
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
+    >>> rounded(grpo(turn_batch([[2.8], [1.0], [2.3]])), 4)
+    [[0.8251], [-1.1121], [0.287]]
     >>> from_signal(group, form="last")[0].trajectory.turns[1].rewards["principle"]
     0.75
 

@@ -20,6 +20,9 @@ def gated(
     >>> group = [episode([0, 0, 1], parts=steps), episode([0, 0, 0], parts=steps)]
     >>> [e.trajectory.total_reward for e in group], [e.trajectory.total_reward for e in gated(group, threshold=0.5)]
     ([1.625, 0.625], [1.625, 0.0])
+    >>> farmed = [episode([0, 0, r], parts={"step": step}) for r, step in ((1, [0.2, 0.1, 0]), (0, [0.2, 0.1, 0.3]))]
+    >>> [round(e.trajectory.total_reward, 6) for e in gated(farmed, threshold=0.5)]
+    [1.3, 0.0]
     >>> parts = {"outcome": [0, 1], "patch": [0.25, 0], "format": [0.125, 0.125]}
     >>> [e.trajectory.total_reward for e in gated([episode([0, 1], parts=parts)], threshold=0.5, then=("patch",))]
     [1.25]

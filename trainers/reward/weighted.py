@@ -25,6 +25,10 @@ def weighted(group: Group, *, weights: dict[str, float] | None = None, apart: bo
     >>> group = [episode([a], parts={"safe": [b], "short": [c]}) for a, b, c in seen]
     >>> [one.trajectory.total_reward for one in weighted(group, weights={"outcome": 0.5, "safe": 0.3, "short": 0.2})]
     [0.5, 0.5, 0.8, 0.2]
+    >>> from turnwise.trainers.credit.grpo import grpo
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
+    >>> rounded(grpo(turn_batch([[0.5], [0.5], [0.8], [0.2]])), 4)
+    [[0.0], [0.0], [1.2247], [-1.2247]]
     >>> aspects = episode([1], parts={"sense": [0.8], "brief": [0.6], "symbols": [0.9]})
     >>> round(weighted([aspects], weights=dict.fromkeys(["outcome", "sense", "brief", "symbols"], 0.25))[0].trajectory.total_reward, 6)
     0.825

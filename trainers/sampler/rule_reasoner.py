@@ -39,10 +39,17 @@ class RuleReasoner(OverSuites):
 
     >>> [round(w, 4) for w in softmax([0.1, 0.5, 0.8], 0.3)], [round(w, 4) for w in softmax([0.1, 0.5, 0.8], 0.8)]
     ([0.0662, 0.2511, 0.6827], [0.1981, 0.3266, 0.4753])
-    >>> [round(0.5 * old + 0.5 * new, 2) for old, new in ((0.9, 0.8), (0.5, 0.6), (0.2, 0.4))]
-    [0.85, 0.55, 0.3]
+    >>> from turnwise.trainers.sampler.core import example_setup
+    >>> sampler = RuleReasoner(example_setup())
+    >>> for suite, old, new in (("a", 0.9, 0.8), ("b", 0.5, 0.6), ("c", 0.2, 0.4)):
+    ...     sampler.means[suite] = [old]
+    ...     sampler._smooth(suite, new)
+    >>> [round(sampler.means[suite][0], 2) for suite in "abc"], [round(sampler.short[suite], 2) for suite in "abc"]
+    ([0.85, 0.55, 0.3], [0.15, 0.45, 0.7])
     >>> [round(w, 4) for w in softmax([0.15, 0.45, 0.7], 0.3)]
     [0.1003, 0.2726, 0.6272]
+    >>> round(RuleReasoner(example_setup(), buffer=4).target, 4)
+    0.5208
     """
 
     over = "the suites' training tasks, each suite by its shortfall in success"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from turnwise.agents.evaluation.statistics import Estimate, pass_at_k, proportion, score_mean
 from turnwise.trainers.audit.core import AuditCurve, AuditFigure, AuditFinding, AuditTable, Cell, audit, share
-from turnwise.trainers.audit.logs.votes import winner
 from turnwise.trainers.audit.reading import LoggedGroups
 from turnwise.trainers.audit.scores import episode_scores
 from turnwise.trainers.kit.spoken import said
@@ -96,11 +95,15 @@ def _within_ties(scores: Sequence[float], right: Sequence[float]) -> list[float]
 
 
 def reranked(answers: Sequence[str], scores: Sequence[float]) -> int:
-    """The place of the best score; of equal ones the first that gives the answer which most of all runs give."""
+    """The place of the best score; of equal ones the first that gives the answer which most of all runs give.
+
+    >>> "AAABB"[reranked("AAABB", [1, 0, 0, 1, 1])]  # two of the three best say B, three of all five say A
+    'A'
+    """
     best = max(scores)
-    tied = [i for i, score in enumerate(scores) if score == best]
-    named = winner([answers[i] for i in tied], [float([*answers].count(answers[i])) for i in tied])
-    return tied[named]
+    return max(
+        (i for i, score in enumerate(scores) if score == best), key=lambda i: [*answers].count(answers[i])
+    )
 
 
 def _precision(
