@@ -96,8 +96,163 @@ def test_public_complaints_are_named_from_the_configuration_alone(explained):
 
 
 def test_a_group_of_one_teaches_nothing(explained):
-    assert said(explained["prime-rl"], "trap", "nothing is learned")
+    assert said(explained["prime-rl"], "trap", "no reward teaches anything")
     assert not any(said(explained[name], "trap", "group has one") for name in ("verl", "trl", "nemo"))
+
+
+VERL_ONE = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator={} data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=64 {}\n"
+
+
+def of_text(tmp_path, trainer, name, text):
+    (tmp_path / name).write_text(text)
+    return explain_other(trainer, tmp_path / name)
+
+
+def test_a_group_of_one_keeps_its_reward_where_the_trainer_takes_0_as_its_mean(tmp_path):
+    for estimator in ("rloo", "opo", "reinforce_plus_plus_baseline"):
+        assert said(
+            of_text(tmp_path, "verl", "run.sh", VERL_ONE.format(estimator, "")),
+            "trap",
+            "nothing is subtracted",
+        )
+    assert said(
+        of_text(tmp_path, "verl", "run.sh", VERL_ONE.format("rloo_vectorized", "")), "trap", "every one is 0"
+    )
+    alone = "grpo: {num_generations_per_prompt: 1, normalize_rewards: true}"
+    assert said(of_text(tmp_path, "nemo", "one.yaml", alone), "trap", "every one is 0")
+    text = "[orchestrator.algo]\ntype = 'hierarchical_grpo'\n"  # whose solvers are compared within an episode
+    assert not said(of_text(tmp_path, "prime-rl", "h.toml", text), "trap", "one episode")
+
+
+def test_the_mean_of_verls_tokens_is_that_of_each_micro_batch_and_of_some_losses_that_of_each_trajectory(
+    tmp_path,
+):
+    actor = "actor_rollout_ref.actor"
+    found = of_text(tmp_path, "verl", "run.sh", VERL_ONE.format("grpo", ""))
+    assert found.choices.weighting == "local"
+    found = of_text(
+        tmp_path, "verl", "run.sh", VERL_ONE.format("grpo", "trainer.use_legacy_worker_impl=disable")
+    )
+    assert found.choices.weighting == "tokens"
+    for loss in ("gspo", "sapo", "geo_mean"):
+        more = f"{actor}.policy_loss.loss_mode={loss} {actor}.loss_agg_mode=token-mean"
+        found = of_text(tmp_path, "verl", "run.sh", VERL_ONE.format("grpo", more))
+        assert found.choices.weighting == "sequence"
+        assert f"{actor}.loss_agg_mode" in dict(found.without_effect)
+
+
+def test_a_clipped_ratio_to_the_engine_takes_no_second_one(tmp_path):
+    at = "algorithm.rollout_correction"
+    more = f"{at}.bypass_mode=True {at}.rollout_is=token actor_rollout_ref.actor.policy_loss.loss_mode=gspo"
+    found = of_text(tmp_path, "verl", "run.sh", VERL_ONE.format("grpo", more))
+    assert found.choices.correction == "none"
+    assert "clipped surrogate of each token" in found.choices.loss.words
+    found = of_text(tmp_path, "verl", "run.sh", VERL_ONE.format("grpo", f"{more} {at}.loss_type=reinforce"))
+    assert found.choices.correction == {"name": "tis", "cap": 2.0}
+    assert "without a ratio" in found.choices.loss.words
+
+
+def test_a_penalty_in_the_loss_of_nemo_is_weighted_and_one_in_the_reward_needs_an_advantage_that_takes_it(
+    tmp_path,
+):
+    group = "grpo: {num_generations_per_prompt: 4, adv_estimator: {name: NAME}}\nloss_fn: {reference_policy_kl_penalty: 0.1, "
+    found = of_text(
+        tmp_path, "nemo", "a.yaml", group.replace("NAME", "grpo") + "reference_policy_kl_type: k3}"
+    )
+    assert said(found, "note", "its expected value: the reverse KL")
+    assert not said(found, "bias", "KL(π_ref")
+    found = of_text(
+        tmp_path, "nemo", "a.yaml", group.replace("NAME", "grpo") + "reference_policy_kl_type: k2}"
+    )
+    assert said(found, "note", "not the reverse KL")
+    found = of_text(tmp_path, "nemo", "a.yaml", group.replace("NAME", "grpo") + "use_kl_in_reward: true}")
+    assert "does not take it in" in dict(found.without_effect)["loss_fn.reference_policy_kl_penalty"]
+    found = of_text(
+        tmp_path, "nemo", "a.yaml", group.replace("NAME", "reinforce_plus_plus") + "use_kl_in_reward: true}"
+    )
+    assert found.choices.kl
+    assert found.choices.kl.place == "reward"
+    assert said(found, "note", "not quite that of the reverse KL")  # by k3
+
+
+def test_nemos_advantage_reads_the_keys_of_its_estimator_alone(tmp_path):
+    found = of_text(
+        tmp_path, "nemo", "a.yaml", "grpo: {normalize_rewards: false, num_generations_per_prompt: 4}"
+    )
+    assert found.choices.scaled == "group"
+    assert "adv_estimator" in dict(found.without_effect)["grpo.normalize_rewards"]
+    found = of_text(
+        tmp_path,
+        "nemo",
+        "a.yaml",
+        "grpo: {adv_estimator: {name: reinforce_plus_plus, minus_baseline: false}}",
+    )
+    assert not found.choices.centred
+    found = of_text(tmp_path, "nemo", "a.yaml", "ppo: {num_prompts_per_step: 32}")
+    assert (found.choices.steps, found.recipe["credit"]) == (
+        4.0,
+        {"name": "gae_token", "discount": 1.0, "lam": 0.95},
+    )
+    assert found.choices.scaled == "batch"
+
+
+def test_trls_asynchronous_trainer_has_its_ratio_to_the_engine(tmp_path):
+    text = "AsyncGRPOConfig(epsilon=0.3, max_staleness=2, vllm_server_base_url='http://a')"
+    found = of_text(tmp_path, "trl", "a.py", text)
+    assert said(found, "bias", "more than 2 steps ago")
+    assert not said(found, "bias", "nothing corrects")
+    assert not found.without_effect
+
+
+def test_trls_clips_without_effect_are_those_that_the_loss_does_not_read(tmp_path):
+    def ineffective(text):
+        return set(dict(of_text(tmp_path, "trl", "a.py", f"GRPOConfig({text})").without_effect))
+
+    assert ineffective("loss_type='cispo', epsilon=5.0") == set()  # which stands for epsilon_high
+    assert ineffective("loss_type='cispo', epsilon=0.2, epsilon_high=5.0") == {"epsilon"}
+    assert ineffective("loss_type='vespo', epsilon_high=0.3, num_iterations=2") == {"epsilon_high"}
+    assert (
+        ineffective("epsilon=0.2, steps_per_generation=3, gradient_accumulation_steps=4") == set()
+    )  # cut across steps
+    assert ineffective("use_vllm=args.vllm, vllm_mode='colocate'") == set()  # code decides it
+    luspo = of_text(
+        tmp_path, "trl", "a.py", "GRPOConfig(loss_type='luspo', importance_sampling_level='sequence')"
+    )
+    assert luspo.choices.weighting == "fixed"
+    local = of_text(
+        tmp_path,
+        "trl",
+        "a.py",
+        "GRPOConfig(loss_type='grpo', beta=0.1, num_iterations=2, steps_per_generation=2, gradient_accumulation_steps=4)",
+    )
+    assert local.choices.steps == 1
+    assert {"name": "kl", "estimator": "k3", "weight": 0.1} in local.recipe["loss"]
+
+
+def test_adapters_of_trl_are_a_trap_where_an_engine_samples(tmp_path):
+    for engine, warned in (("", False), (" --use_vllm", True)):
+        found = of_text(tmp_path, "trl", "a.sh", f"trl grpo --num_generations 4 --use_peft{engine}\n")
+        assert bool(said(found, "trap", "Adapters are trained")) is warned
+
+
+def test_keywords_that_code_puts_together_are_read_and_said_to_be_open(tmp_path):
+    found = of_text(
+        tmp_path, "trl", "a.py", "kwargs: dict = dict(num_generations=n, beta=0.1)\nGRPOConfig(**kwargs)"
+    )
+    assert found.choices.group_size is None
+    assert found.choices.kl
+    assert "**kwargs" in found.unknown
+
+
+def test_a_shell_script_is_not_run_and_nothing_that_it_decides_is_guessed(tmp_path):
+    rollout = "actor_rollout_ref.rollout"
+    text = f"if [ $big ]; then\nn=8\nelse\nn=16\nfi\nwhole=a/b.sh\nARGS=(algorithm.adv_estimator=rloo {rollout}.top_p=0.9)\npython3 -m verl.trainer.main_ppo {rollout}.n=$n {rollout}.dtype=${{whole%.*}} ~{rollout}.top_p=0.9\n"
+    found = of_text(tmp_path, "verl", "run.sh", text)
+    assert found.choices.group_size is None
+    assert found.settings.unknown[f"{rollout}.n"] == "$n"
+    assert f"{rollout}.dtype" in found.settings.unknown
+    assert found.settings.get("algorithm.adv_estimator") == "rloo"
+    assert not found.choices.truncated
 
 
 def test_a_penalty_whose_gradient_is_nothing_is_named(explained):

@@ -64,6 +64,14 @@ class Settings:
         value = self.get(*keys)
         return value.strip().lower() in ("true", "1", "yes", "on") if isinstance(value, str) else bool(value)
 
+    def off(self, *keys: str) -> bool:
+        """Say whether a switch is known to be off: neither on, nor decided by code.
+
+        >>> Settings(Path("a"), {}, {"x": "args.x"}).off("x"), Settings(Path("a"), {"x": False}).off("x")
+        (False, True)
+        """
+        return not self.on(*keys) and not (set(keys) & self.unknown.keys())
+
     def gives(self, *keys: str) -> bool:
         """Say whether one of the keys is given by the file."""
         return any(key in self.given for key in keys)
@@ -93,7 +101,7 @@ class Kl(NamedTuple):
     place: Literal["loss", "reward"]
     key: str
     weighted: bool = False
-    """The estimator is multiplied by the importance ratio, which makes its gradient that of the reverse KL."""
+    """The estimator is multiplied by the importance ratio, so that its gradient is that of its expected value."""
 
 
 class Truncated(NamedTuple):
@@ -121,6 +129,7 @@ class OtherObjective:
         group_size: episodes of a task; None where the file does not say.
         tasks: tasks of a batch of play; None where the file does not say.
         centred: the group's mean is subtracted.
+        alone: the advantage where a group has one episode; "" where the trainer refuses it, or where it means nothing.
         scaled: by which standard deviation advantages are divided.
         one_number: all tokens of a trajectory have the same advantage.
         weighting: the denominator of the loss.
@@ -153,6 +162,7 @@ class OtherObjective:
     group_size: float | None = None
     tasks: float | None = None
     centred: bool = True
+    alone: Literal["zero", "reward", ""] = ""
     scaled: Literal["group", "batch", "no"] = "no"
     one_number: bool = True
     weighting: Literal["tokens", "sequence", "fixed", "local"] = "tokens"

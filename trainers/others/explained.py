@@ -40,7 +40,7 @@ class Explained(NamedTuple):
         return {
             key: said
             for key, said in settings.unknown.items()
-            if key in settings.defaults or "." not in key or "/" in key
+            if key in settings.defaults or key.startswith("**") or "." not in key or "/" in key
         }
 
     @property

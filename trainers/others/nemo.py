@@ -27,7 +27,14 @@ DEFAULTS: dict[str, Json] = {
     "loss_fn.ratio_clip_max": 0.2, "loss_fn.ratio_clip_c": None, "loss_fn.use_importance_sampling_correction": False,
     "loss_fn.sequence_level_importance_ratios": False, "loss_fn.token_level_loss": True, "loss_fn.use_kl_in_reward": False,
     "policy.train_global_batch_size": 512, "policy.generation.top_p": 1.0, "policy.generation.top_k": None,
-    "policy.generation.temperature": 1.0,
+    "policy.generation.temperature": 1.0, "grpo.adv_estimator.normalize_rewards": True,
+    "grpo.adv_estimator.use_leave_one_out_baseline": True, "grpo.adv_estimator.minus_baseline": True,
+}  # fmt: skip
+
+
+PPO_DEFAULTS: dict[str, Json] = {
+    **DEFAULTS, "grpo.adv_estimator.name": "gae", "grpo.adv_estimator.gae_lambda": 0.95, "grpo.adv_estimator.gae_gamma": 1.0,
+    "grpo.adv_estimator.normalize_advantages": True, "grpo.ppo_epochs": 4,
 }  # fmt: skip
 
 
@@ -49,7 +56,8 @@ def read(file: Path) -> Settings:
             f"{file} has no section `grpo` or `ppo`.",
             remedy="Give a file of run_grpo.py or run_ppo.py; imitation, preferences and distillation are not read.",
         )
-    return Settings(file, given, unknown, DEFAULTS, found.below)
+    defaults = PPO_DEFAULTS if any(key.startswith("ppo.") for key in found.given) else DEFAULTS
+    return Settings(file, given, unknown, defaults, found.below)
 
 
 def choose(settings: Settings) -> OtherObjective:
@@ -71,9 +79,10 @@ def choose(settings: Settings) -> OtherObjective:
         others=tuple(_others(settings)),
         group_size=group,
         tasks=settings.number("grpo.num_prompts_per_step"),
-        centred=estimator in ("grpo", "gdpo", "reinforce_plus_plus"),
+        centred=estimator in ("grpo", "gdpo") or (estimator == "reinforce_plus_plus" and _subtracts(settings)),
+        alone="zero" if estimator in ("grpo", "gdpo") or (estimator == "reinforce_plus_plus" and _subtracts(settings)) else "",
         scaled=_scaled(settings, estimator),
-        one_number=estimator != "gae",
+        one_number=estimator not in ("gae", "opd"),
         weighting="tokens" if whole else "sequence",
         steps=_steps(settings),
         ratio_free=reinforce,
@@ -97,21 +106,22 @@ def choose(settings: Settings) -> OtherObjective:
     )  # fmt: skip
 
 
+def _subtracts(settings: Settings) -> bool:
+    return settings.on("grpo.adv_estimator.minus_baseline")
+
+
 def _scaled(settings: Settings, estimator: str) -> Literal["group", "batch", "no"]:
     if estimator == "grpo":
-        return (
-            "group" if settings.on("grpo.adv_estimator.normalize_rewards", "grpo.normalize_rewards") else "no"
-        )
-    whitened = estimator == "gae" and settings.on("grpo.adv_estimator.normalize_advantages")
+        return "group" if settings.on("grpo.adv_estimator.normalize_rewards") else "no"
+    whitened = estimator in ("gae", "raw_reward") and settings.on("grpo.adv_estimator.normalize_advantages")
     return "batch" if whitened or estimator in ("reinforce_plus_plus", "gdpo") else "no"
 
 
 def _advantage(settings: Settings, estimator: str) -> ObjectivePart:
-    keys = ("grpo.adv_estimator.name", "grpo.normalize_rewards", "grpo.use_leave_one_out_baseline")
+    at = "grpo.adv_estimator"
+    keys = (f"{at}.name", f"{at}.normalize_rewards", f"{at}.use_leave_one_out_baseline")
     if estimator == "grpo":
-        alone = settings.on(
-            "grpo.adv_estimator.use_leave_one_out_baseline", "grpo.use_leave_one_out_baseline"
-        )
+        alone = settings.on(f"{at}.use_leave_one_out_baseline")
         mean = "the mean of the group's others" if alone else "the group's mean"
         if _scaled(settings, estimator) == "group":
             spread = "their standard deviation" if alone else "the group's standard deviation"
@@ -119,14 +129,25 @@ def _advantage(settings: Settings, estimator: str) -> ObjectivePart:
                         "`grpo` takes mean and deviation of the whole group" if alone else "")  # fmt: skip
         return ObjectivePart(f"the return minus {mean}", {"credit": "rloo" if alone else "dr_grpo"}, keys)
     if estimator == "reinforce_plus_plus":
+        if not _subtracts(settings):
+            words = "the return, standardised over the tokens of the batch"
+            return ObjectivePart(words, {"credit": "reinforce_pp"}, (f"{at}.name", f"{at}.minus_baseline"))
+        words = "the return minus the group's mean, standardised over the tokens of the batch"
         return ObjectivePart(
-            "the return minus the group's mean, standardised over the batch",
-            {"credit": "dr_grpo", "shape": ["whiten"]},
-            keys,
+            words, {"credit": "dr_grpo", "shape": ["whiten"]}, (f"{at}.name", f"{at}.minus_baseline")
         )
+    if estimator == "raw_reward":
+        words = "the return" + (
+            ", standardised over the tokens of the batch" if _scaled(settings, estimator) == "batch" else ""
+        )
+        return ObjectivePart(words, {}, (f"{at}.name", f"{at}.normalize_advantages"))
     if estimator == "gae":
         ours: dict[str, Json] = {
-            "credit": {"name": "gae_token", "lam": settings.number("grpo.adv_estimator.gae_lambda") or 0.95}
+            "credit": {
+                "name": "gae_token",
+                "discount": settings.number(f"{at}.gae_gamma") or 1.0,
+                "lam": settings.number(f"{at}.gae_lambda") or 0.95,
+            }
         }
         whitened = {"shape": ["whiten"]} if _scaled(settings, estimator) == "batch" else {}
         return ObjectivePart(
@@ -151,7 +172,8 @@ def _loss(settings: Settings) -> ObjectivePart:
     if settings.on("loss_fn.sequence_level_importance_ratios"):
         return ObjectivePart(f"the clipped surrogate by the geometric mean of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]",
                     {"loss": [{"name": "gspo", "low": low, "high": high}]}, (*keys, "loss_fn.sequence_level_importance_ratios"))  # fmt: skip
-    return ObjectivePart(f"the clipped surrogate of each token, its ratio in [1 − {low:g}, 1 + {high:g}]",
+    most = f", at most {dual:g}·|A| where A < 0" if dual else ""
+    return ObjectivePart(f"the clipped surrogate of each token, its ratio in [1 − {low:g}, 1 + {high:g}]{most}",
                 {"loss": [{"name": "clip", "low": low, "high": high, "dual": dual}]}, keys)  # fmt: skip
 
 
@@ -161,8 +183,10 @@ def _others(settings: Settings) -> Iterator[ObjectivePart]:
         ours: dict[str, Json] = {}
         if found.place == "loss" and found.estimator != "other":
             ours = {"loss": [{"name": "kl", "estimator": found.estimator, "weight": found.coefficient}]}
-        yield ObjectivePart(f"{found.coefficient:g} times {found.estimator} of the policy against the reference, in the {found.place}", ours,
-                   ("loss_fn.reference_policy_kl_penalty", "loss_fn.reference_policy_kl_type"))  # fmt: skip
+        weighted = ", weighted by the importance ratio" if found.weighted else ""
+        yield ObjectivePart(f"{found.coefficient:g} times {found.estimator} of the policy against the reference, in the {found.place}{weighted}", ours,
+                   ("loss_fn.reference_policy_kl_penalty", "loss_fn.reference_policy_kl_type"),
+                   "our `kl` has no such weight" if ours and found.weighted else "")  # fmt: skip
     imitated = settings.number("loss_fn.positive_example_nll_weight")
     if imitated:
         yield ObjectivePart(
@@ -183,18 +207,19 @@ def _others(settings: Settings) -> Iterator[ObjectivePart]:
 
 def _kl(settings: Settings) -> Kl | None:
     weight = settings.number("loss_fn.reference_policy_kl_penalty") or 0.0
-    if weight <= 0:
+    if weight <= 0 or _kl_unread(settings):
         return None
     kind = str(settings.get("loss_fn.reference_policy_kl_type"))
     estimator: Literal["k1", "k2", "k3", "other"] = kind if kind in ("k1", "k2", "k3") else "other"  # type: ignore[assignment]
     place = "reward" if settings.on("loss_fn.use_kl_in_reward") else "loss"
-    return Kl(
-        weight,
-        estimator,
-        place,
-        "loss_fn.reference_policy_kl_type",
-        settings.on("loss_fn.use_on_policy_kl_approximation"),
-    )
+    # in the loss it is always multiplied by a ratio: to the engine's policy with use_on_policy_kl_approximation, else to itself
+    return Kl(weight, estimator, place, "loss_fn.reference_policy_kl_type", place == "loss")
+
+
+def _kl_unread(settings: Settings) -> bool:
+    """Say whether the penalty is taken out of the loss, and no advantage takes it in."""
+    reads = settings.get("grpo.adv_estimator.name") in ("reinforce_plus_plus", "gae")
+    return settings.on("loss_fn.use_kl_in_reward") and not reads
 
 
 def _correction(settings: Settings) -> str:
@@ -204,7 +229,8 @@ def _correction(settings: Settings) -> str:
         settings.get("loss_fn.truncated_importance_sampling_type"),
         settings.number("loss_fn.truncated_importance_sampling_ratio"),
     )
-    return f"ratios of single tokens{f', {kind} at {cap:g}' if kind and cap else f', cut at {cap:g}' if cap else ', not cut'}"
+    of = "whole trajectories" if settings.on("loss_fn.sequence_level_importance_ratios") else "single tokens"
+    return f"ratios of {of}{f', {kind} at {cap:g}' if kind and cap else ', not cut'}"
 
 
 def _our_correction(settings: Settings) -> Json:
@@ -213,7 +239,12 @@ def _our_correction(settings: Settings) -> Json:
     kind = settings.get("loss_fn.truncated_importance_sampling_type")
     cap = settings.number("loss_fn.truncated_importance_sampling_ratio") or 1e6
     least = settings.number("loss_fn.truncated_importance_sampling_ratio_min") or 0.0
-    return {"name": "mis", "low": least, "high": cap} if kind == "icepop" else {"name": "tis", "cap": cap}
+    level: dict[str, Json] = (
+        {"level": "trajectory"} if settings.on("loss_fn.sequence_level_importance_ratios") else {}
+    )
+    return (
+        {"name": "mis", "low": least, "high": cap} if kind == "icepop" else {"name": "tis", "cap": cap}
+    ) | level
 
 
 def _steps(settings: Settings) -> float | None:
@@ -239,7 +270,21 @@ def _without_effect(settings: Settings) -> Iterator[tuple[str, str]]:
                     key,
                     "there is one optimizer step on each batch, and π_old is computed by the trainer: the ratio is 1",
                 )
-    if not settings.on("loss_fn.use_importance_sampling_correction"):
+    for key in ("normalize_rewards", "use_leave_one_out_baseline"):
+        if settings.gives(f"grpo.{key}") and not settings.gives(f"grpo.adv_estimator.{key}"):
+            read = settings.get("grpo.adv_estimator.name") in ("grpo", "gdpo")
+            yield (
+                f"grpo.{key}",
+                f"the advantage {'is by grpo.adv_estimator.' + key + ' (true)' if read else 'does not read it'}",
+            )
+    if _kl_unread(settings):
+        for key in ("loss_fn.reference_policy_kl_penalty", "loss_fn.reference_policy_kl_type"):
+            if settings.gives(key) and settings.get(key):
+                yield (
+                    key,
+                    "use_kl_in_reward takes it out of the loss, and this adv_estimator does not take it in",
+                )
+    if settings.off("loss_fn.use_importance_sampling_correction"):
         for key in settings.given:
             if key.startswith("loss_fn.truncated_importance_sampling") and settings.get(key) is not None:
                 yield key, "use_importance_sampling_correction is off"

@@ -66,6 +66,7 @@ def choose(settings: Settings) -> OtherObjective:
         others=tuple(_others(settings)),
         group_size=group,
         centred=kind in ("grpo", "echo", "max_rl", "hierarchical_grpo"),
+        alone="zero" if kind in ("grpo", "echo", "max_rl") else "",
         weighting="tokens",
         steps=1.0,
         clip=tuple(key for key in settings.given if key.startswith("trainer.loss.dppo_mask") or key == "trainer.loss.ipo_threshold"),
@@ -98,17 +99,22 @@ def _loss(settings: Settings) -> ObjectivePart:
         )
     if kind == "ipo":
         return ObjectivePart(
-            f"−A·ρ where |π − π_engine| is at most {settings.number('trainer.loss.ipo_threshold'):g}, else 0 (IPO)",
+            f"−{_tau(settings)}A·ρ where |π − π_engine| is at most {settings.number('trainer.loss.ipo_threshold'):g}, else 0 (IPO)",
             {},
             ("trainer.loss.type",),
         )
     low, high = settings.number("trainer.loss.dppo_mask_low"), settings.number("trainer.loss.dppo_mask_high")
     return ObjectivePart(
-        f"−A·ρ with ρ = π/π_engine, 0 where π moved from π_engine by more than {high:g} upwards (A > 0) or {low:g} downwards (A < 0)",
+        f"−{_tau(settings)}A·ρ with ρ = π/π_engine, 0 where π moved from π_engine by more than {high:g} upwards (A > 0) or {low:g} downwards (A < 0)",
         {"loss": [{"name": "dppo", "divergence": "tv", "low": low, "high": high}]},
         ("trainer.loss.dppo_mask_low", "trainer.loss.dppo_mask_high"),
         "ours bounds the ratio besides (`cap`), and measures from the policy that played",
     )
+
+
+def _tau(settings: Settings) -> str:
+    tau = settings.number("trainer.loss.adv_tau")
+    return "" if tau is None or tau == 1 else f"{tau:g}·"
 
 
 def _others(settings: Settings) -> Iterator[ObjectivePart]:

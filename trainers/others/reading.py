@@ -21,7 +21,7 @@ from turnwise.plain_yaml import read_yaml
 from turnwise.tasks.core import Json
 from turnwise.trainers.others.core import Settings
 
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}?")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}]*))?\})")
 _REFERENCE = re.compile(r"\$\{\s*([A-Za-z_][\w.]*)\s*\}")
 _ASSIGNED = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)$")
 DEEPEST = 8
@@ -146,10 +146,11 @@ def _numbered(tree: Any, key: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def words_of(script: str) -> tuple[list[str], dict[str, str]]:
-    """Words of a shell script's command lines, and the variables that it sets, whose first value is taken.
+    """Words of a shell script's command lines, and the variables that it sets to one value.
 
-    Loops, functions and substitutions are not run; what they decide stays written as it is.
+    Loops, functions and substitutions are not run; what they decide stays written as it is, as does a variable with two values.
     """
+    several = set[str]()
     variables, words = dict[str, str](), list[str]()
     for line in re.sub(r"\\\r?\n", " ", script).splitlines():
         line = line.strip()
@@ -161,11 +162,13 @@ def words_of(script: str) -> tuple[list[str], dict[str, str]]:
         except ValueError:  # a quote that a later line closes
             pieces = line.split()
         if assigned and len(pieces) == 1:
-            variables.setdefault(assigned[1], pieces[0].partition("=")[2])
+            value = pieces[0].partition("=")[2]
+            if variables.setdefault(assigned[1], value) != value:
+                several.add(assigned[1])
         elif line.startswith(("for ", "if ", "while ", "function ")):
             continue
         words += pieces
-    return words, variables
+    return words, {name: value for name, value in variables.items() if name not in several}
 
 
 def filled(text: str, variables: Mapping[str, str]) -> str:
@@ -173,9 +176,13 @@ def filled(text: str, variables: Mapping[str, str]) -> str:
 
     >>> filled("$n x ${m:-4} $other", {"n": "8"})
     '8 x 4 $other'
+    >>> filled("${n%.*} ${n[0]}", {"n": "8"})  # what the shell would cut out of a value is not guessed
+    '${n%.*} ${n[0]}'
     """
     for _ in range(DEEPEST):
-        new = _VARIABLE.sub(lambda hit: variables.get(hit[1], hit[2] if hit[2] is not None else hit[0]), text)
+        new = _VARIABLE.sub(
+            lambda hit: variables.get(hit[1] or hit[2], hit[0] if hit[3] is None else hit[3]), text
+        )
         if new == text:
             break
         text = new
@@ -190,7 +197,13 @@ def assignments(file: Path, roots: Sequence[str]) -> tuple[dict[str, Json], dict
         word for value in variables.values() if value.startswith("(") for word in value.strip("()").split()
     ]
     for word in (*arrays, *words):
-        key, equals, value = word.lstrip("+~(").partition("=")
+        if word.startswith("~"):  # Hydra takes such a key away
+            gone = word[1:].partition("=")[0]
+            for key in [key for key in given if key == gone or key.startswith(f"{gone}.")]:
+                del given[key]
+            continue
+        word = re.sub(r"^\w+\+?=\(", "", word)  # an array begins
+        key, equals, value = word.lstrip("+(").partition("=")
         if equals and key.split(".")[0] in roots and re.fullmatch(r"[\w.@/-]+", key):
             _set(given, unknown, key, filled(value.rstrip(")"), variables))
     return given, unknown
@@ -253,13 +266,31 @@ def calls(
         if name not in names:
             continue
         given, unknown = dict[str, Json](), dict[str, str]()
-        for keyword in node.keywords:
+        for keyword in _keywords(node, tree):
+            if keyword.arg is None:
+                unknown[f"**{ast.unparse(keyword.value)}"] = "keywords that code puts together"
+                continue
             try:
-                if keyword.arg:
-                    given[keyword.arg] = ast.literal_eval(keyword.value)
+                given[keyword.arg] = ast.literal_eval(keyword.value)
             except (ValueError, TypeError, SyntaxError):
-                unknown[str(keyword.arg)] = ast.unparse(keyword.value)
+                unknown[keyword.arg] = ast.unparse(keyword.value)
         yield name, given, unknown
+
+
+def _keywords(call: ast.Call, tree: ast.Module) -> Iterator[ast.keyword]:
+    """Yield the keywords of a call; of `**name` those of the one `name = dict(…)`, and itself, as code may have changed it since."""
+    for keyword in call.keywords:
+        if keyword.arg is None and isinstance(keyword.value, ast.Name):
+            made = [
+                node.value
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Assign | ast.AnnAssign)
+                for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+                if isinstance(target, ast.Name) and target.id == keyword.value.id
+            ]
+            if len(made) == 1 and isinstance(made[0], ast.Call):
+                yield from made[0].keywords
+        yield keyword
 
 
 def notebook_source(file: Path) -> str:

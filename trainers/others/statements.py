@@ -32,14 +32,12 @@ def statements(choices: OtherObjective) -> list[Statement]:
 
 def about_groups(choices: OtherObjective) -> Iterator[Statement]:
     keys = choices.advantage.keys
-    if choices.centred and choices.group_size == 1:
-        nothing = (
-            "the mean of a group of one is the reward itself: every advantage is 0, and nothing is learned"
-        )
-        raw = "a group of one has no baseline (verl takes mean 0 and deviation 1): the advantage is the reward itself"
+    if choices.alone and choices.group_size == 1:
+        nothing = "such a group is left without an advantage: every one is 0, and no reward teaches anything"
+        raw = "the trainer takes 0 as the mean of such a group: nothing is subtracted from the reward"
         yield Statement(
             "trap",
-            f"The group has one episode; {raw if choices.scaled == 'group' else nothing}. Set a larger group.",
+            f"The group has one episode; {raw if choices.alone == 'reward' else nothing}. Set a larger group.",
             keys,
         )
     if choices.scaled == "group":
@@ -76,13 +74,14 @@ def about_sampling(choices: OtherObjective) -> Iterator[Statement]:
         where = f"{cut.key}: {cut.value:g}"
         if cut.same_in_training:
             text = (
-                f"Tokens are drawn from a truncated distribution ({where}), and the trainer cuts its own alike. A token that the new weights would cut "
-                "has probability 0 there, and the tokens that may be explored are fewer."
+                f"Tokens are drawn from a truncated distribution ({where}), and the trainer cuts its own alike. A sampled token that the trainer's weights "
+                "would cut has probability 0 there and carries no gradient, and the tokens that may be explored are fewer."
             )
         else:
             text = (
-                f"Tokens are drawn from a truncated distribution ({where}), and the trainer scores them by the whole one: ratios to the engine are too "
-                "small by the mass that was cut off, and the step is that of another policy than the one that played."
+                f"Tokens are drawn from a truncated distribution ({where}), and the trainer scores them by the whole one: the step is that of another "
+                "policy than the one that played. A ratio to the engine, where one is taken, is too small by the mass that was cut off, if the engine "
+                "gives its log-probabilities after the cut."
             )
         yield Statement("note" if cut.same_in_training else "bias", text, (cut.key,))
 
@@ -92,7 +91,7 @@ def about_masks(choices: OtherObjective) -> Iterator[Statement]:
         yield Statement(
             "bias",
             "Trajectories that hit the limit carry no loss, but their rewards stay in their group's mean (and deviation), which moves the advantages of "
-            "the others; and nothing teaches the policy to end in time.",
+            "the others; and no such trajectory is itself pushed down for having hit the limit.",
             (choices.masks_cut,),
         )
     if choices.zero_groups:
@@ -135,20 +134,22 @@ def about_age(choices: OtherObjective) -> Iterator[Statement]:
 
 def about_reference(choices: OtherObjective) -> Iterator[Statement]:
     kl = choices.kl
-    if kl is None or kl.place == "reward":
-        if kl is not None:
-            yield Statement(
-                "note",
-                "The penalty for leaving the reference is part of the reward: its gradient is that of the reverse KL.",
-                (kl.key,),
-            )
+    if kl is None:
         return
-    if kl.weighted:
-        yield Statement(
-            "note",
-            "The penalty is weighted by the importance ratio, which makes its gradient that of the reverse KL.",
-            (kl.key,),
+    if kl.place == "reward":
+        if kl.estimator == "k1":
+            text = "The penalty for leaving the reference, log π − log π_ref, is part of the reward: before advantages are scaled, its gradient is that of the reverse KL."
+        else:
+            text = f"The penalty for leaving the reference is part of the reward, by {named(kl.estimator)}: no gradient goes through it there, so that its step is not quite that of the reverse KL."
+        yield Statement("note", text, (kl.key,))
+    elif kl.weighted:
+        text = "The penalty is weighted by the importance ratio, which makes its gradient that of its expected value"
+        what = (
+            "the reverse KL"
+            if kl.estimator in ("k1", "k3")
+            else f"not the reverse KL, but the mean of {named(kl.estimator)}"
         )
+        yield Statement("note", f"{text}: {what}.", (kl.key,))
     elif kl.estimator == "k1":
         yield Statement(
             "trap",
@@ -161,6 +162,11 @@ def about_reference(choices: OtherObjective) -> Iterator[Statement]:
             "The estimator k3 stands in the loss: its value is the reverse KL's, but its expected gradient on fresh samples is that of KL(π_ref ‖ π).",
             (kl.key,),
         )
+
+
+def named(estimator: str) -> str:
+    """An estimator of a divergence in words."""
+    return "an estimator of its own" if estimator == "other" else f"the estimator {estimator}"
 
 
 def about_steps(choices: OtherObjective) -> Iterator[Statement]:
@@ -195,15 +201,15 @@ def about_turns(choices: OtherObjective) -> Iterator[Statement]:
     if choices.turns and choices.thinks:
         yield Statement(
             "trap",
-            f"{choices.thinks} thinks, and many templates of such models take the thinking of earlier turns out of the prompt; the file does not say "
-            "whether this one does. An episode then falls into one row per turn, or a history is learned that the policy never saw: look at the token "
+            f"By its name, {choices.thinks} is of a family that can think, and many of its templates take the thinking of earlier turns out of the prompt; "
+            "the file does not say whether this one does. Where it does, an episode of several turns falls into one row per turn, or a history is learned that the policy never saw: look at the token "
             "ids of a second turn before you train.",
             (choices.turns,),
         )
     if choices.turns:
         yield Statement(
             "note",
-            "No setting here compacts the context: an episode that outgrows the limit is cut, and its last turns are never learned.",
+            "No setting that is read here compacts the context: unless the environment does, an episode that outgrows the limit is cut, and has no later turns to learn from.",
             (choices.turns,),
         )
 

@@ -42,12 +42,19 @@ RLOO: dict[str, Json] = {
     "beta": 0.05, "num_iterations": 1, "epsilon": 0.2, "epsilon_high": None, "normalize_advantages": False,
     "mask_truncated_completions": False, "sync_ref_model": False, "gradient_accumulation_steps": 1, "learning_rate": 1e-6,
 }  # fmt: skip
-"""Defaults of the day that the trainer's title says, as far as they are read here."""
+ASYNC: dict[str, Json] = {
+    "num_generations": 8, "max_completion_length": 2048, "temperature": 1.0, "epsilon": 0.2, "epsilon_high": None,
+    "gradient_accumulation_steps": 1, "learning_rate": 1e-6, "max_staleness": 4,
+    "loss_type": "dapo", "scale_rewards": "group", "num_iterations": 1, "importance_sampling_level": "token",
+}  # fmt: skip
+"""Defaults of the day that the trainer's title says, as far as they are read here; the last line is what AsyncGRPOTrainer always does."""
+_DEFAULTS = {"GRPOConfig": GRPO, "RLOOConfig": RLOO, "AsyncGRPOConfig": ASYNC}
 _WEIGHTING: dict[str, Literal["sequence", "fixed", "local"]] = {
     "grpo": "sequence",
     "sapo": "sequence",
     "dr_grpo": "fixed",
     "bnpo": "local",
+    "luspo": "fixed",
 }
 _CONFIGS = ("GRPOConfig", "RLOOConfig", "AsyncGRPOConfig")
 _OTHERS = (
@@ -90,7 +97,7 @@ def read(file: Path) -> Settings:
             f"{file} has no setting of GRPOConfig or RLOOConfig.",
             remedy="Give the program that makes it, or the YAML file or script with its arguments; imitation and preferences are not read.",
         )
-    return Settings(file, {**given, "config": kind}, unknown, RLOO if kind == "RLOOConfig" else GRPO)
+    return Settings(file, {**given, "config": kind}, unknown, _DEFAULTS[kind])
 
 
 def _from_docstring(source: str, file: Path) -> tuple[str, dict[str, Json], dict[str, str]]:
@@ -117,8 +124,8 @@ def _from_docstring(source: str, file: Path) -> tuple[str, dict[str, Json], dict
 
 def choose(settings: Settings) -> OtherObjective:
     """Return the choices of TRL's settings."""
-    rloo = settings.get("config") == "RLOOConfig"
-    scaled = _scaled(settings, rloo)
+    rloo, behind = settings.get("config") == "RLOOConfig", settings.get("config") == "AsyncGRPOConfig"
+    scaled, age = _scaled(settings, rloo), settings.number("max_staleness")
     loss = str(settings.get("loss_type"))
     steps = _steps(settings)
     return OtherObjective(
@@ -130,19 +137,20 @@ def choose(settings: Settings) -> OtherObjective:
         others=tuple(_others(settings)),
         group_size=settings.number("num_generations"),
         scaled=scaled,
-        weighting="fixed" if rloo else _WEIGHTING.get(loss, "tokens"),
+        weighting="fixed" if rloo else "local" if behind else _WEIGHTING.get(loss, "tokens"),
         steps=steps,
         clip=tuple(key for key in ("epsilon", "epsilon_high", "delta") if settings.gives(key)),
         kl=_kl(settings, rloo),
         truncated=tuple(truncations(settings, "top_p", "top_k", "min_p")),
         masks_cut="mask_truncated_completions" if settings.on("mask_truncated_completions") else "",
-        corrected=_correction(settings) if not rloo else "",
+        stale=Limit("max_staleness", age) if behind and age is not None else None,
+        corrected="the ratio of the loss is to the engine's own log-probabilities" if behind else _correction(settings) if not rloo else "",
         correction=_our_correction(settings) if not rloo else "none",
         drops_whole=_drops(settings) if not rloo else None,
-        asynchronous=settings.get("config") == "AsyncGRPOConfig",
+        asynchronous=behind,
         turns=next((key for key in ("max_tool_calling_iterations", "tools", "environment_factory", "rollout_func") if settings.gives(key)), ""),
         thinks=thinking_model(settings.get("model_name_or_path"), settings.get("model")),
-        adapters="use_peft" if settings.on("use_peft") else "",
+        adapters="use_peft" if settings.on("use_peft") and settings.on("use_vllm") else "",
         without_effect=tuple(_without_effect(settings, steps, loss, rloo)),
         by_code=(
             "the reward functions (`reward_funcs`), and what they pay for an episode whose environment failed",
@@ -168,6 +176,9 @@ def _advantage(settings: Settings, rloo: bool, scaled: str) -> ObjectivePart:
             ("normalize_advantages",),
         )
     keys = ("scale_rewards", "num_generations")
+    if settings.get("multi_objective_aggregation") == "normalize_then_sum":
+        words = "each reward minus its group's mean, divided by its group's standard deviation; their weighted sum, standardised over the batch (GDPO)"
+        return ObjectivePart(words, {}, ("multi_objective_aggregation",))
     if scaled == "group":
         return ObjectivePart(
             "the return minus the group's mean, divided by the group's standard deviation + 1e-4",
@@ -184,11 +195,8 @@ def _advantage(settings: Settings, rloo: bool, scaled: str) -> ObjectivePart:
 
 
 def _loss(settings: Settings, loss: str) -> ObjectivePart:
-    low, high, dual = (
-        settings.number("epsilon") or 0.2,
-        settings.number("epsilon_high"),
-        settings.number("delta"),
-    )
+    low, high, dual = (settings.number(key) for key in ("epsilon", "epsilon_high", "delta"))
+    low = 0.2 if low is None else low
     high = low if high is None else high
     sequence = settings.get("importance_sampling_level") == "sequence"
     keys = ("loss_type", "epsilon", "epsilon_high")
@@ -216,7 +224,8 @@ def _loss(settings: Settings, loss: str) -> ObjectivePart:
 
 
 def _rloo_loss(settings: Settings) -> ObjectivePart:
-    low, high = settings.number("epsilon") or 0.2, settings.number("epsilon_high")
+    low, high = settings.number("epsilon"), settings.number("epsilon_high")
+    low = 0.2 if low is None else low
     high = low if high is None else high
     words = f"the clipped surrogate by the product of a sequence's ratios, in [1 − {low:g}, 1 + {high:g}]"
     return ObjectivePart(
@@ -239,18 +248,32 @@ def _weights(loss: str, settings: Settings) -> ObjectivePart:
             length = settings.number("max_completion_length") or 512
             return ObjectivePart(f"the sum over tokens divided by trajectories × {length:g}", {"reduce": {"name": "fixed_length", "length": int(length)}},
                         ("loss_type", "max_completion_length"))  # fmt: skip
+        case "luspo" if settings.get("importance_sampling_level") == "sequence":
+            return ObjectivePart("a trajectory's length, then the mean over trajectories", {}, ("loss_type",))
+        case "luspo":  # with ratios of single tokens
+            return ObjectivePart(
+                "a trajectory's length, then the mean over all places, padding too", {}, ("loss_type",)
+            )
         case "bnpo":
             return ObjectivePart("the mean over the tokens of each micro-batch", {}, ("loss_type",))
+        case _ if settings.get("config") == "AsyncGRPOConfig":
+            return ObjectivePart(
+                "the mean over the tokens of each micro-batch of all devices",
+                {"reduce": "token_mean"},
+                ("config",),
+            )
         case _:
             return ObjectivePart(
-                "the mean over all sampled tokens of the step", {"reduce": "token_mean"}, ("loss_type",)
+                "the sum over tokens divided by the number of sampled tokens of the generation",
+                {"reduce": "token_mean"},
+                ("loss_type",),
             )
 
 
 def _others(settings: Settings) -> Iterator[ObjectivePart]:
     quantile, entropy = settings.number("top_entropy_quantile"), settings.number("entropy_coef")
     if quantile is not None and quantile < 1:
-        yield ObjectivePart(f"only the {quantile:.0%} of tokens with the highest entropy carry loss", {"loss": [{"name": "high_entropy", "share": quantile}]},
+        yield ObjectivePart(f"only the {quantile:.0%} of tokens with the highest entropy carry the policy's loss", {"loss": [{"name": "high_entropy", "share": quantile}]},
                    ("top_entropy_quantile",))  # fmt: skip
     if entropy:
         yield ObjectivePart(
@@ -258,15 +281,17 @@ def _others(settings: Settings) -> Iterator[ObjectivePart]:
             {"loss": [{"name": "entropy", "weight": entropy}]},
             ("entropy_coef",),
         )
-    if (settings.number("beta") or 0) > 0:
-        yield ObjectivePart(
-            f"{settings.number('beta'):g} times the penalty for leaving the reference", {}, ("beta",)
+    found = _kl(settings, settings.get("config") == "RLOOConfig")
+    if found:
+        where = "in the loss" if found.place == "loss" else "of the whole trajectory, in the reward"
+        plain_k3 = found.place == "loss" and not found.weighted
+        ours: dict[str, Json] = (
+            {"loss": [{"name": "kl", "estimator": "k3", "weight": found.coefficient}]} if plain_k3 else {}
         )
-    if settings.get("multi_objective_aggregation") == "normalize_then_sum":
         yield ObjectivePart(
-            "each reward function is standardised in its group before they are summed (GDPO)",
-            {},
-            ("multi_objective_aggregation",),
+            f"{found.coefficient:g} times {found.estimator} of the policy against the reference, {where}",
+            ours,
+            ("beta",),
         )
     if _correction(settings):
         yield ObjectivePart(
@@ -292,10 +317,7 @@ def _kl(settings: Settings, rloo: bool) -> Kl | None:
 def _correction(settings: Settings) -> str:
     if not (settings.on("use_vllm") and settings.on("vllm_importance_sampling_correction")):
         return ""
-    mode, cap = (
-        str(settings.get("vllm_importance_sampling_mode")),
-        settings.number("vllm_importance_sampling_clip_max"),
-    )
+    mode, cap = str(settings.get("vllm_importance_sampling_mode")), settings.number(*_CAPS)
     level, _, how = mode.partition("_")
     does = "dropped above" if how == "mask" else "cut at"
     return (
@@ -305,8 +327,12 @@ def _correction(settings: Settings) -> str:
     )
 
 
+_CAPS = ("vllm_importance_sampling_cap", "vllm_importance_sampling_clip_max")
+"""The first is the older name, which goes before the other."""
+
+
 def _our_correction(settings: Settings) -> Json:
-    cap = settings.number("vllm_importance_sampling_clip_max")
+    cap = settings.number(*_CAPS)
     if not _correction(settings) or not cap:
         return "none"
     level, _, how = str(settings.get("vllm_importance_sampling_mode")).partition("_")
@@ -319,7 +345,7 @@ def _our_correction(settings: Settings) -> Json:
 
 
 def _drops(settings: Settings) -> Limit | None:
-    cap = settings.number("vllm_importance_sampling_clip_max")
+    cap = settings.number(*_CAPS)
     whole = settings.get("vllm_importance_sampling_mode") == "sequence_mask"
     return (
         Limit("vllm_importance_sampling_clip_max", cap) if _correction(settings) and whole and cap else None
@@ -332,32 +358,54 @@ def _steps(settings: Settings) -> float | None:
     slices = settings.number("steps_per_generation")
     if settings.gives("generation_batch_size") or rounds is None or accumulated is None:
         return None
-    return rounds * max(1.0, (slices or accumulated) / accumulated)
+    return max(1.0, rounds * (slices or accumulated) / accumulated)
+
+
+_CLIPS = ("epsilon", "epsilon_high", "delta")
+
+
+def _on_policy(settings: Settings, steps: float | None) -> bool:
+    """Say whether each generation ends with an optimizer step, so that no ratio has moved."""
+    accumulated = settings.number("gradient_accumulation_steps")
+    slices = (settings.number("steps_per_generation") or accumulated or 0) * (
+        settings.number("num_iterations") or 0
+    )
+    return bool(steps == 1 and accumulated and slices and accumulated % slices == 0)
 
 
 def _without_effect(
     settings: Settings, steps: float | None, loss: str, rloo: bool
 ) -> Iterator[tuple[str, str]]:
-    if steps == 1 and not rloo and loss != "sapo":
-        for key in ("epsilon", "epsilon_high", "delta"):
-            if settings.gives(key):
-                yield (
-                    key,
-                    "there is one optimizer step on each generation, and the trainer's own log-probabilities are π_old: the ratio is 1",
-                )
-    if loss in ("cispo", "sapo", "vespo") and settings.gives("epsilon"):
-        yield "epsilon", f"loss_type {loss} does not read it"
-    if not settings.on("use_vllm"):
+    if settings.get("config") == "AsyncGRPOConfig":  # its ratio is to the engine, which it always has
+        return
+    unread = {"cispo": ("delta",), "sapo": _CLIPS, "vespo": _CLIPS}.get(loss, ())
+    if loss == "cispo" and settings.number("epsilon_high") is not None:
+        unread = ("epsilon", "delta")
+    for key in _CLIPS:
+        if settings.gives(key) and key in unread:
+            yield key, f"loss_type {loss} does not read it"
+        elif (
+            settings.gives(key) and not rloo and _on_policy(settings, steps) and loss != "cispo"
+        ):  # which caps a ratio of 1, too
+            yield (
+                key,
+                "there is one optimizer step on each generation, and the trainer's own log-probabilities are π_old: the ratio is 1",
+            )
+    if (
+        settings.gives("scale_rewards")
+        and settings.get("multi_objective_aggregation") == "normalize_then_sum"
+    ):
+        yield "scale_rewards", "multi_objective_aggregation normalize_then_sum does not read it"
+    if settings.off("use_vllm"):
         for key in settings.given:
             if key.startswith("vllm_"):
                 yield key, "use_vllm is off"
-    elif not settings.on("vllm_importance_sampling_correction"):
+    elif settings.off("vllm_importance_sampling_correction") and not rloo:
         for key in settings.given:
             if key.startswith("vllm_importance_sampling_") and key != "vllm_importance_sampling_correction":
                 yield key, "vllm_importance_sampling_correction is off"
-    if not settings.number("beta"):
+    if settings.number("beta") == 0:
         for key in (
-            "sync_ref_model",
             "ref_model_mixup_alpha",
             "ref_model_sync_steps",
             "use_bias_correction_kl",

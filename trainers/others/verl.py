@@ -42,7 +42,8 @@ DEFAULTS: dict[str, Json] = {
     f"{ACTOR}.loss_agg_mode": "token-mean", f"{ACTOR}.entropy_coeff": 0, f"{ACTOR}.use_kl_loss": False,
     f"{ACTOR}.kl_loss_coef": 0.001, f"{ACTOR}.kl_loss_type": "low_var_kl", f"{ROLLOUT}.n": 1, f"{ROLLOUT}.temperature": 1.0,
     f"{ROLLOUT}.top_k": -1, f"{ROLLOUT}.top_p": 1, f"{ROLLOUT}.multi_turn.enable": False, "data.train_batch_size": 1024,
-    "data.max_response_length": 512,
+    "data.max_response_length": 512, "trainer.use_legacy_worker_impl": "auto",
+    "algorithm.rollout_correction.loss_type": "ppo_clip",
 }  # fmt: skip
 _ESTIMATORS: dict[str, tuple[str, dict[str, Json]]] = {
     "gae": ("GAE over single tokens, by a learned value (γ and λ per token)", {"credit": "gae_token"}),
@@ -53,8 +54,11 @@ _ESTIMATORS: dict[str, tuple[str, dict[str, Json]]] = {
     "opo": ("the return minus the group's mean weighted by length", {"credit": "opo"}),
     "grpo_passk": ("the best of the group gets its lead over the second best, divided by the standard deviation", {"credit": "pass_at_k"}),
     "remax": ("the return minus that of a greedy answer", {}),
-    "gpg": ("the return minus the group's mean, times the share of groups that differ", {"credit": "dr_grpo", "shape": ["gpg"]}),
+    "gpg": ("the return minus the group's mean, times the batch's episodes over those of them whose return is not 0", {"credit": "dr_grpo", "shape": ["gpg"]}),
 }  # fmt: skip
+_WHOLE = ("gspo", "sapo", "geo_mean")
+"""Losses that take the mean over a trajectory's tokens, then over trajectories, whatever loss_agg_mode says."""
+_NO_CLIP = ("gpg", "sapo", "kl_cov")
 _WEIGHTS: dict[str, tuple[str, dict[str, Json], Literal["tokens", "sequence", "fixed"]]] = {
     "token-mean": ("the mean over all sampled tokens of the minibatch", {"reduce": "token_mean"}, "tokens"),
     "seq-mean-token-mean": (
@@ -113,8 +117,7 @@ def choose(settings: Settings) -> OtherObjective:
     """Return the choices of verl's settings."""
     estimator = str(settings.get("algorithm.adv_estimator")).lower()
     scaled = _scaled(settings, estimator)
-    aggregate = str(settings.get(f"{ACTOR}.loss_agg_mode"))
-    words, reduce, weighting = _WEIGHTS.get(aggregate, (f"verl's {aggregate}", {}, "tokens"))
+    weights, weighting = _weights(settings)
     group = settings.number(f"{ROLLOUT}.n") if f"{ROLLOUT}.n" not in settings.unknown else None
     filters = settings.on("algorithm.filter_groups.enable")
     buffer = [
@@ -126,16 +129,17 @@ def choose(settings: Settings) -> OtherObjective:
         trainer=TRAINER.title,
         advantage=_advantage(settings, estimator),
         loss=_loss(settings),
-        weights=ObjectivePart(words, reduce, (f"{ACTOR}.loss_agg_mode",)),
+        weights=weights,
         others=tuple(_others(settings)),
         group_size=group,
         tasks=None if "data.train_batch_size" in settings.unknown else settings.number("data.train_batch_size"),
         centred=estimator not in ("gae", "reinforce_plus_plus", "remax"),
+        alone="zero" if estimator == "rloo_vectorized" else "" if estimator in ("gae", "reinforce_plus_plus", "remax", "grpo_passk") else "reward",
         scaled=scaled,
         one_number=estimator not in ("gae", "reinforce_plus_plus"),
         weighting=weighting,
         steps=_steps(settings),
-        ratio_free=settings.get(f"{ACTOR}.policy_loss.loss_mode") == "gpg",
+        ratio_free=_mode(settings) in ("gpg", "reinforce"),
         clip=tuple(key for key in settings.given if ".clip_ratio" in key and key.startswith(ACTOR)),
         kl=_kl(settings),
         truncated=tuple(truncations(settings, f"{ROLLOUT}.top_p", f"{ROLLOUT}.top_k", f"{ROLLOUT}.min_p")),
@@ -155,13 +159,39 @@ def choose(settings: Settings) -> OtherObjective:
     )  # fmt: skip
 
 
+def _mode(settings: Settings) -> str:
+    """The policy's loss; in bypass mode it is chosen anew, and policy_loss.loss_mode is not read."""
+    if settings.on(_BYPASS):
+        kind = settings.get("algorithm.rollout_correction.loss_type")
+        return "reinforce" if kind == "reinforce" else "vanilla"
+    return str(settings.get(f"{ACTOR}.policy_loss.loss_mode"))
+
+
+_BYPASS = "algorithm.rollout_correction.bypass_mode"
+
+
+def _weights(settings: Settings) -> tuple[ObjectivePart, Literal["tokens", "sequence", "fixed", "local"]]:
+    mode, key = _mode(settings), f"{ACTOR}.loss_agg_mode"
+    if mode in _WHOLE:
+        words, reduce, weighting = _WEIGHTS["seq-mean-token-mean"]
+        return ObjectivePart(words, reduce, (f"{ACTOR}.policy_loss.loss_mode",)), weighting
+    aggregate = str(settings.get(key))
+    if aggregate == "token-mean" and settings.get("trainer.use_legacy_worker_impl") != "disable":
+        words = "the mean over the sampled tokens of each micro-batch, then over micro-batches"
+        return ObjectivePart(
+            words, {"reduce": "token_mean"}, (key,), "`token_mean` is over the minibatch"
+        ), "local"
+    words, reduce, weighting = _WEIGHTS.get(aggregate, (f"verl's {aggregate}", {}, "tokens"))
+    return ObjectivePart(words, reduce, (key,)), weighting
+
+
 def _asynchronous(settings: Settings) -> bool:
     return any(key.startswith("async_training.") for key in (*settings.given, *settings.unknown))
 
 
 def _played(settings: Settings) -> bool:
     """Say whether π_old is the policy that played, by the engine's log-probabilities."""
-    if settings.on("algorithm.rollout_correction.bypass_mode"):
+    if settings.on(_BYPASS):
         return True
     named = settings.get("async_training.use_rollout_log_probs")
     return _asynchronous(settings) and (named is None or settings.on("async_training.use_rollout_log_probs"))
@@ -204,11 +234,13 @@ def _advantage(settings: Settings, estimator: str) -> ObjectivePart:
     if estimator == "gae":
         ours = {"credit": {"name": "gae_token", "discount": settings.number("algorithm.gamma"), "lam": settings.number("algorithm.lam")},
                 "shape": ["whiten"]}  # fmt: skip
-    return ObjectivePart(words, ours, keys)
+    return ObjectivePart(
+        words, ours, keys, "our `gpg` counts the groups that differ" if estimator == "gpg" else ""
+    )
 
 
 def _loss(settings: Settings) -> ObjectivePart:
-    mode = str(settings.get(f"{ACTOR}.policy_loss.loss_mode"))
+    mode = _mode(settings)
     low, high = settings.number(f"{ACTOR}.clip_ratio_low"), settings.number(f"{ACTOR}.clip_ratio_high")
     low, high, dual = (
         0.2 if low is None else low,
@@ -239,7 +271,7 @@ def _loss(settings: Settings) -> ObjectivePart:
             )
         case "sapo" | "clip_cov" | "kl_cov":
             return ObjectivePart(f"verl's {mode}", {"loss": [mode]}, keys)
-        case "gpg":
+        case "gpg" | "reinforce":
             return ObjectivePart("−A·log π, without a ratio", {"loss": [{"name": "clip", "low": 1.0, "high": 1e6, "dual": None}]}, keys,
                         "our `clip` keeps a ratio, which is 1 on the first step")  # fmt: skip
         case _:
@@ -268,11 +300,17 @@ def _others(settings: Settings) -> Iterator[ObjectivePart]:
             (f"{ACTOR}.use_kl_loss", f"{ACTOR}.kl_loss_type"),
         )
     if settings.on("algorithm.use_kl_in_reward"):
-        yield ObjectivePart(f"{settings.number('algorithm.kl_ctrl.kl_coef'):g} times log π/π_ref is taken from the reward of each token", {},
-                   ("algorithm.use_kl_in_reward",))  # fmt: skip
+        kind = str(settings.get("algorithm.kl_penalty"))
+        what = (
+            "log π/π_ref"
+            if _KL.get(kind) == "k1"
+            else f"the estimator {_KL.get(kind, kind)} of the policy against the reference"
+        )
+        yield ObjectivePart(f"{settings.number('algorithm.kl_ctrl.kl_coef') or 0.0:g} times {what} is taken from the reward of each token", {},
+                   ("algorithm.use_kl_in_reward", "algorithm.kl_penalty"))  # fmt: skip
     if settings.on("algorithm.filter_groups.enable"):
-        yield ObjectivePart("groups without differences are replaced by further ones", {"filter": "informative"},
-                   ("algorithm.filter_groups.enable",), "for the replacement set rollout.refill")  # fmt: skip
+        yield ObjectivePart("groups without differences are replaced by further ones (by recipe/dapo's trainer: main_ppo does not read this key)",
+                   {"filter": "informative"}, ("algorithm.filter_groups.enable",), "for the replacement set rollout.refill")  # fmt: skip
     if _correction(settings):
         yield ObjectivePart(
             f"the gap between engine and trainer: {_correction(settings)}",
@@ -297,7 +335,7 @@ def _kl(settings: Settings) -> Kl | None:
             else None
         )
     if settings.on("algorithm.use_kl_in_reward"):
-        kind = _KL.get(str(settings.get("algorithm.kl_penalty")), "other")
+        kind = _KL.get(str(settings.get("algorithm.kl_penalty")).rstrip("+"), "other")
         return Kl(
             settings.number("algorithm.kl_ctrl.kl_coef") or 0.0, kind, "reward", "algorithm.use_kl_in_reward"
         )
@@ -308,16 +346,23 @@ def _correction(settings: Settings) -> str:
     at = "algorithm.rollout_correction"
     level, cap = settings.get(f"{at}.rollout_is"), settings.number(f"{at}.rollout_is_threshold")
     rejects = settings.get(f"{at}.rollout_rs")
-    said = [f"ratios of each {level}, cut at {cap:g}"] if level and cap else []
+    said = (
+        [f"ratios of each {level}, cut at {cap:g}"] if level and cap and not _clipped_bypass(settings) else []
+    )
     said += [f"rejection by {rejects}"] if rejects else []
     old = settings.number(f"{ACTOR}.tis_imp_ratio_cap", "actor_rollout_ref.actor.tis_imp_ratio_cap")
     return ", ".join(said + ([f"ratios of each token, cut at {old:g}"] if old and old > 0 else []))
 
 
+def _clipped_bypass(settings: Settings) -> bool:
+    """Say whether the clipped ratio is to the engine, so that no further ratio is taken."""
+    return settings.on(_BYPASS) and _mode(settings) == "vanilla"
+
+
 def _our_correction(settings: Settings) -> Json:
     at = "algorithm.rollout_correction"
     level, cap = settings.get(f"{at}.rollout_is"), settings.number(f"{at}.rollout_is_threshold")
-    if not level or not cap:
+    if not level or not cap or _clipped_bypass(settings):
         return "none"
     return {"name": "tis", "cap": cap} | ({"level": "trajectory"} if level == "sequence" else {})
 
@@ -342,21 +387,36 @@ def _without_effect(settings: Settings, estimator: str) -> Iterator[tuple[str, s
                 yield key, f"adv_estimator {estimator} has no critic"
     if settings.gives("algorithm.norm_adv_by_std_in_grpo") and not estimator.startswith("grpo"):
         yield "algorithm.norm_adv_by_std_in_grpo", f"adv_estimator {estimator} does not read it"
-    if not settings.on(f"{ACTOR}.use_kl_loss"):
+    if settings.off(f"{ACTOR}.use_kl_loss"):
         for key in (f"{ACTOR}.kl_loss_coef", f"{ACTOR}.kl_loss_type"):
             if settings.gives(key):
                 yield key, "use_kl_loss is off"
     elif settings.number(f"{ACTOR}.kl_loss_coef") == 0:
         yield f"{ACTOR}.use_kl_loss", "kl_loss_coef is 0"
-    if not settings.on("algorithm.use_kl_in_reward"):
+    if settings.off("algorithm.use_kl_in_reward"):
         for key in settings.given:
             if key.startswith("algorithm.kl_ctrl.") or key == "algorithm.kl_penalty":
                 yield key, "use_kl_in_reward is off"
 
 
 def _clips_without_effect(settings: Settings) -> Iterator[tuple[str, str]]:
-    mode = settings.get(f"{ACTOR}.policy_loss.loss_mode")
-    if settings.gives(f"{ACTOR}.clip_ratio") and mode != "gpg":
+    mode, chosen = _mode(settings), f"{ACTOR}.policy_loss.loss_mode"
+    if settings.on(_BYPASS) and settings.gives(chosen):
+        yield chosen, "rollout_correction.bypass_mode chooses the loss by its loss_type"
+    others = settings.on(f"{ACTOR}.use_kl_loss") or settings.number(f"{ACTOR}.entropy_coeff")  # which read it
+    aggregate = f"{ACTOR}.loss_agg_mode"
+    if (
+        mode in _WHOLE
+        and not others
+        and settings.gives(aggregate)
+        and settings.get(aggregate) != "seq-mean-token-mean"
+    ):
+        yield aggregate, f"loss_mode {mode} takes the mean by trajectory whatever it says"
+    if mode in _NO_CLIP:
+        for key in settings.given:
+            if key.startswith(f"{ACTOR}.clip_ratio"):
+                yield key, f"loss_mode {mode} does not read it"
+    if settings.gives(f"{ACTOR}.clip_ratio") and mode not in _NO_CLIP:
         both = all(settings.number(f"{ACTOR}.clip_ratio_{end}") is not None for end in ("low", "high"))
         if both and not settings.gives(f"{ACTOR}.clip_ratio_low", f"{ACTOR}.clip_ratio_high"):
             yield (
