@@ -73,13 +73,7 @@ def power_law(
         held: the share of the last validations that is foretold.
         target: the success whose cost is foretold.
     """
-    if cost not in COSTS[:3]:
-        raise NotFoundError("cost", cost, COSTS[:3])
-    if not (0 < ceiling <= 1 and 0 < held < 1 and 0 < target < ceiling):
-        raise TurnwiseError(
-            f"ceiling {ceiling:g}, held {held:g} and target {target:g} do not fit.",
-            "Take 0 < target < ceiling ≤ 1 and 0 < held < 1.",
-        )
+    _check_options(cost, ceiling, held, target)
     figures: list[AuditFigure] = []
     curves: list[AuditCurve] = []
     rows: list[Sequence[Cell]] = []
@@ -233,3 +227,13 @@ def _over_sizes(slopes: Sequence[tuple[int, float]]) -> list[AuditFigure]:
         AuditFigure("K of k(N)", top, about="the slope of an endless model"),
         count("N₀ of k(N)", half, "weights at which k is half of K"),
     ]
+
+
+def _check_options(cost: str, ceiling: float, held: float, target: float) -> None:
+    if cost not in COSTS[:3]:
+        raise NotFoundError("cost", cost, COSTS[:3])
+    if not (0 < ceiling <= 1 and 0 < held < 1 and 0 < target < ceiling):
+        raise TurnwiseError(
+            f"ceiling {ceiling:g}, held {held:g} and target {target:g} do not fit.",
+            "Take 0 < target < ceiling ≤ 1 and 0 < held < 1.",
+        )
