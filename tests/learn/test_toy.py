@@ -143,6 +143,9 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "implicit": 0.05 * tables.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK,
         "logp": logp_SA[game.state_BK, game.action_BK] * game.mask_BK,
         "tokens": game.mask_BK.float(),
+        "foreign": torch.zeros_like(value_BK),  # nobody else plays
+        "tag": (1 + game.state_BK % 3) * game.mask_BK.float(),
+        "tag_reward": (game.action_BK == RIGHT) * game.mask_BK.float() * (game.state_BK == 0),
         "rank_drive": 0.1 * torch.cos(3.0 * game.state_BK + game.action_BK) * game.mask_BK,
         "entropy": -(logp_SA.exp() * logp_SA).sum(-1)[game.state_BK] * game.mask_BK,
     }
