@@ -112,13 +112,13 @@ async def _learn(orders: Orders, start: RankStart, recipe: Recipe, meeting: Meet
         session.join(team, mesh)
         if mesh is not None:
             restore(start.checkpoint, session.learner, lessons.stateful(session), state)
-        await _follow(orders, recipe, lessons, session)
+        if recipe.scale.staleness:  # as the first learner, which works in a thread of its own
+            lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
+        await _follow(orders, lessons, session)
 
 
-async def _follow(orders: Orders, recipe: Recipe, lessons: Lessons, session: TrainingSession) -> None:
+async def _follow(orders: Orders, lessons: Lessons, session: TrainingSession) -> None:
     """Do what the first learner says until it ends."""
-    if recipe.scale.staleness:  # as the first learner, which works in a thread of its own
-        lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
     while True:
         order: RankOrder | SharedCall | None = orders.receive()
         if order is None:
