@@ -47,6 +47,8 @@ FILES: dict[str, str] = {
     "trainers/lab/help_bias.py": "one measurement",
     "trainers/learn/learner.py": "one update, step by step",
     "trainers/recipe/algorithms.py": "one table of algorithms",
+    "trainers/others/trl.py": "the settings of one trainer",
+    "trainers/others/verl.py": "the settings of one trainer",
     "trainers/recipe/no_effect.py": "which keys change nothing",
     "trainers/recipe/schema.py": "the keys of a recipe",
     "trainers/run/collect.py": "the play of one update, from its plan to the groups that count",
