@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,6 +125,18 @@ def test_an_engine_in_the_learners_own_process_is_refused_before_anything_is_spe
     with pytest.raises(RecipeError, match=f"takes an engine in another process, and this run's {kind}"):
         train(recipe, out=tmp_path / "run", on=on, log=lambda line: None)
     assert not (tmp_path / "run").exists()
+
+
+def test_what_fails_in_a_pass_names_the_learner_that_is_gone_and_nothing_else_does():
+    team: Any = SimpleNamespace(size=2)
+    killed = Ranks([], team, why=lambda: "learner 1 was ended by SIGKILL")
+    with (
+        pytest.raises(RunError, match=r"Learner 0 of 2 waits .* learner 1 was ended by SIGKILL"),
+        killed.named(),
+    ):
+        raise RuntimeError("Connection closed by peer")
+    with pytest.raises(RuntimeError, match="out of memory"), Ranks([], team).named():
+        raise RuntimeError("out of memory")
 
 
 # --- whole runs, with a process for each learner and one for the engine ----------------------------------
