@@ -331,7 +331,7 @@ def learner(folder: Path, rank: int, names: Sequence[str]) -> None:
 
 def both(folder: Path, names: Sequence[str]) -> list[int]:
     """Run cases in two processes, forks of this one, which computes nothing itself. Return how they ended."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     started: list[int] = []
     for rank in (0, 1):
         child = os.fork()
