@@ -63,7 +63,7 @@ class LookedFor(NamedTuple):
 
     inside: tuple[str, ...]
     equal: tuple[str, ...]
-    known: bool = True  # the source could be read
+    known: bool = True  # the source could be read, and does nothing else with texts
 
 
 def words_looked_for(source: str) -> LookedFor:
@@ -71,9 +71,16 @@ def words_looked_for(source: str) -> LookedFor:
 
     >>> words_looked_for("{% if '</think>' in m.content and m['role'] == 'user' %}{{ 'Hi ' + m.content.split('#')[0] }}{% endif %}")
     LookedFor(inside=('#', '</think>'), equal=('user',), known=True)
+
+    A template that may decide by something else of a text, such as its length, is not known.
+
+    >>> words_looked_for("{% if m.content|length > 4000 %}too long{% endif %}").known
+    False
     """
+    from jinja2 import nodes
+
     tree = _parsed(source)
-    if tree is None:
+    if tree is None or any(map(_decides_otherwise, tree.find_all((nodes.Filter, nodes.Call, nodes.Getitem)))):
         return LookedFor((), (), known=False)
     inside, equal = set[str](), set[str]()
     _look(tree, inside, equal, written=False)
@@ -81,6 +88,82 @@ def words_looked_for(source: str) -> LookedFor:
         tuple(sorted(word for word in words if word.strip())) for words in (inside, equal)
     )
     return LookedFor(inside_words, equal_words)
+
+
+_FILTERS = frozenset(
+    [
+        "trim",
+        "tojson",
+        "string",
+        "safe",
+        "list",
+        "map",
+        "selectattr",
+        "rejectattr",
+        "join",
+        "items",
+        "default",
+        "d",
+        "first",
+        "last",
+        "indent",
+        "dictsort",
+        "reverse",
+        "int",
+    ]
+)
+_METHODS = frozenset(
+    [
+        "split",
+        "rsplit",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "startswith",
+        "endswith",
+        "replace",
+        "append",
+        "items",
+        "get",
+        "keys",
+        "values",
+    ]
+)
+"""Filters and methods that show strings which are looked for, or change each text alike, so that odd words show it."""
+_LISTS = ("messages", "tools", "tool_calls", "documents", "functions")
+_FEATURES = frozenset(("role", "id", "tool_call_id"))
+"""Attributes that are no text of a message: turns that differ in them are of different forms."""
+
+
+def _decides_otherwise(node: nodes.Node) -> bool:
+    """Say whether a filter, a call or a slice may depend on a text by more than the strings that stand beside it."""
+    from jinja2 import nodes
+
+    if isinstance(node, nodes.Filter):
+        if isinstance(node.node, nodes.Getattr) and node.node.attr in _FEATURES:
+            return False
+        return not _is_list(node.node) if node.name in ("length", "count") else node.name not in _FILTERS
+    if isinstance(node, nodes.Call):
+        return isinstance(node.node, nodes.Getattr) and node.node.attr not in _METHODS
+    if isinstance(node, nodes.Getitem):
+        return isinstance(node.arg, nodes.Slice) and not _is_list(node.node)
+    return False
+
+
+def _is_list(node: nodes.Node | None) -> bool:
+    """Say whether an expression is a list of messages, tools or calls, by its name."""
+    from jinja2 import nodes
+
+    if isinstance(node, nodes.Name):
+        return node.name.endswith(_LISTS)
+    if isinstance(node, nodes.Getattr):
+        return node.attr.endswith(_LISTS)
+    if isinstance(node, nodes.Getitem):
+        key = node.arg
+        if isinstance(key, nodes.Const) and isinstance(key.value, str):
+            return key.value.endswith(_LISTS)
+        return isinstance(key, nodes.Slice) and _is_list(node.node)
+    return isinstance(node, nodes.Filter) and _is_list(node.node)
 
 
 def _look(node: nodes.Node, inside: set[str], equal: set[str], *, written: bool) -> None:

@@ -14,6 +14,7 @@ from tokenizers import AddedToken
 from turnwise.agents.bench.client import KINDS, ClientWorkload, TalkKind, kind_renderer, look, talk
 from turnwise.agents.bench.families import FAMILIES, family_tokenizer
 from turnwise.agents.tokens.encoding import Encoder
+from turnwise.agents.tokens.frames import TailFrames
 from turnwise.agents.tokens.renderer import _OPENING, Extension, Renderer
 from turnwise.agents.tokens.telling import told_below
 from turnwise.agents.tokens.template import SENTINEL
@@ -198,25 +199,49 @@ def test_a_turn_of_a_known_form_is_not_rendered_unless_it_says_what_the_template
 
 
 @pytest.mark.parametrize(
-    "written", ["message.content | e", "message.content | replace('\\n', ' ')", "message.content[:60]"]
+    "written", ["message.content | e", "message.content | indent(2)", "message.content[:60]"]
 )
 def test_words_that_a_template_changes_are_always_rendered(written: str) -> None:
     made = chatml(written)
-    for words in ("one", "Two\nthree", "four", "z" * 99):
+    for words in ("one", "four", "five", "Two\nthree", "z" * 99):  # its third use is not tried
         found, whole_one, count = asked(made, words)
         assert found == whole_one
+        assert count
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "message.content if message.content | length < 500 else 'TOO LONG'",
+        "message.content[:500]",
+        "message.content | truncate(500)",
+        "message.content if not message.content.isdigit() else 'A NUMBER'",
+    ],
+)
+def test_a_template_that_decides_by_more_than_strings_is_always_rendered(written: str) -> None:
+    made = chatml(written)
+    for words in ("one", "two", "three", "four", "five", "z" * 600, "77"):
+        found, whole_one, count = asked(made, words)
+        assert found == whole_one, words
         assert count
 
 
 def test_a_template_that_changes_its_ways_is_found_out_at_a_power_of_two(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    made = chatml("message.content if message.content | length < 500 else 'TOO LONG'")
-    for words in ("one", "two", "three", "four", "z" * 600, "five"):
-        found, whole_one, count = asked(made, words)
-        assert found == whole_one, words
-    assert count
-    assert "in another way than it wrote 4 of the same form" in caplog.text
+    made, told = Renderer(family_tokenizer("chatml")), []
+
+    def whole(reply: Message, new: Sequence[Message]) -> str:
+        late = "LATE " if len(told) >= 8 else ""
+        return f"<{late}{new[0].content}>"
+
+    frames = TailFrames(made.template, "", whole)
+    for turn in range(12):
+        told.append(turn)
+        said = frames.tail(Message("assistant", "Sure."), (Message("user", f"question {turn}"),))
+        assert turn != 8 or said == "<LATE question 8>", "its eighth use is tried"
+        assert turn < 9 or said == f"<LATE question {turn}>", "from there on all is rendered"
+    assert "in another way than it wrote 8 of the same form" in caplog.text
 
 
 def test_what_follows_a_call_names_it_where_the_template_does() -> None:
