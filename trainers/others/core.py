@@ -135,7 +135,6 @@ class OtherObjective:
         weighting: the denominator of the loss.
         steps: optimizer steps on one batch of play, as far as the file says.
         ratio_free: the loss has no ratio of policies.
-        clip: keys of clipping that are given.
         kl: the penalty for leaving the reference.
         truncated: sampling options that cut tokens off.
         masks_cut: the key by which trajectories that hit a limit carry no loss while their reward counts in the mean of the group.
@@ -168,7 +167,6 @@ class OtherObjective:
     weighting: Literal["tokens", "sequence", "fixed", "local"] = "tokens"
     steps: float | None = None
     ratio_free: bool = False
-    clip: tuple[str, ...] = ()
     kl: Kl | None = None
     truncated: tuple[Truncated, ...] = ()
     masks_cut: str = ""

@@ -86,7 +86,6 @@ def choose(settings: Settings) -> OtherObjective:
         weighting="tokens" if whole else "sequence",
         steps=_steps(settings),
         ratio_free=reinforce,
-        clip=tuple(key for key in settings.given if key.startswith("loss_fn.ratio_clip")),
         kl=_kl(settings),
         truncated=tuple(truncations(settings, "policy.generation.top_p", "policy.generation.top_k", "policy.generation.min_p", same=True)),
         masks_cut="grpo.overlong_filtering" if settings.on("grpo.overlong_filtering") else "",
@@ -249,8 +248,6 @@ def _our_correction(settings: Settings) -> Json:
 
 def _steps(settings: Settings) -> float | None:
     keys = ("grpo.num_prompts_per_step", "grpo.num_generations_per_prompt", "policy.train_global_batch_size")
-    if any(key in settings.unknown for key in keys):
-        return None
     prompts, group, batch = (settings.number(key) for key in keys)
     rounds = settings.number("grpo.ppo_epochs") or 1.0
     return rounds * max(1.0, prompts * group / batch) if prompts and group and batch else None

@@ -69,7 +69,6 @@ def choose(settings: Settings) -> OtherObjective:
         alone="zero" if kind in ("grpo", "echo", "max_rl") else "",
         weighting="tokens",
         steps=1.0,
-        clip=tuple(key for key in settings.given if key.startswith("trainer.loss.dppo_mask") or key == "trainer.loss.ipo_threshold"),
         kl=None,
         truncated=tuple(_truncated(settings)),
         zero_groups=(f"{O}.train.filter_zero_advantages", False) if settings.on(f"{O}.train.filter_zero_advantages") else None,

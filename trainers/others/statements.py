@@ -23,7 +23,7 @@ class Statement(NamedTuple):
 
 
 def statements(choices: OtherObjective) -> list[Statement]:
-    """Return all that is known of the choices, biases first."""
+    """Return all that is known of the choices, traps first."""
     if not choices.learns:
         return []
     found = [statement for about in ABOUT for statement in about(choices)]

@@ -139,7 +139,6 @@ def choose(settings: Settings) -> OtherObjective:
         scaled=scaled,
         weighting="fixed" if rloo else "local" if behind else _WEIGHTING.get(loss, "tokens"),
         steps=steps,
-        clip=tuple(key for key in ("epsilon", "epsilon_high", "delta") if settings.gives(key)),
         kl=_kl(settings, rloo),
         truncated=tuple(truncations(settings, "top_p", "top_k", "min_p")),
         masks_cut="mask_truncated_completions" if settings.on("mask_truncated_completions") else "",

@@ -118,7 +118,6 @@ def choose(settings: Settings) -> OtherObjective:
     estimator = str(settings.get("algorithm.adv_estimator")).lower()
     scaled = _scaled(settings, estimator)
     weights, weighting = _weights(settings)
-    group = settings.number(f"{ROLLOUT}.n") if f"{ROLLOUT}.n" not in settings.unknown else None
     filters = settings.on("algorithm.filter_groups.enable")
     buffer = [
         key
@@ -131,8 +130,8 @@ def choose(settings: Settings) -> OtherObjective:
         loss=_loss(settings),
         weights=weights,
         others=tuple(_others(settings)),
-        group_size=group,
-        tasks=None if "data.train_batch_size" in settings.unknown else settings.number("data.train_batch_size"),
+        group_size=settings.number(f"{ROLLOUT}.n"),
+        tasks=settings.number("data.train_batch_size"),
         centred=estimator not in ("gae", "reinforce_plus_plus", "remax"),
         alone="zero" if estimator == "rloo_vectorized" else "" if estimator in ("gae", "reinforce_plus_plus", "remax", "grpo_passk") else "reward",
         scaled=scaled,
@@ -140,7 +139,6 @@ def choose(settings: Settings) -> OtherObjective:
         weighting=weighting,
         steps=_steps(settings),
         ratio_free=_mode(settings) in ("gpg", "reinforce"),
-        clip=tuple(key for key in settings.given if ".clip_ratio" in key and key.startswith(ACTOR)),
         kl=_kl(settings),
         truncated=tuple(truncations(settings, f"{ROLLOUT}.top_p", f"{ROLLOUT}.top_k", f"{ROLLOUT}.min_p")),
         zero_groups=("algorithm.filter_groups.enable", True) if filters else None,
@@ -350,7 +348,7 @@ def _correction(settings: Settings) -> str:
         [f"ratios of each {level}, cut at {cap:g}"] if level and cap and not _clipped_bypass(settings) else []
     )
     said += [f"rejection by {rejects}"] if rejects else []
-    old = settings.number(f"{ACTOR}.tis_imp_ratio_cap", "actor_rollout_ref.actor.tis_imp_ratio_cap")
+    old = settings.number(f"{ACTOR}.tis_imp_ratio_cap")
     return ", ".join(said + ([f"ratios of each token, cut at {old:g}"] if old and old > 0 else []))
 
 
@@ -369,8 +367,6 @@ def _our_correction(settings: Settings) -> Json:
 
 def _steps(settings: Settings) -> float | None:
     keys = ("data.train_batch_size", f"{ACTOR}.ppo_mini_batch_size", f"{ACTOR}.ppo_epochs")
-    if any(key in settings.unknown for key in keys):
-        return None
     batch, mini, epochs = (settings.number(key) for key in keys)
     if not batch or not mini or epochs is None:
         return None

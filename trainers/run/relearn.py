@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,8 +57,18 @@ from turnwise.trainers.sampler.core import GroupRequest
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.strategy.runner import Cost
 
-WEIGHTS = ("model/model.safetensors", "trainer.safetensors")
-"""The files of a checkpoint that must come out again: weights, optimizer, adapters, tensors of parts that learn."""
+
+def weight_files(names: Iterable[str]) -> list[str]:
+    """The files of a checkpoint that must come out again: weights (large ones in several), and what the trainer holds.
+
+    >>> weight_files(["model/config.json", "trainer.safetensors", "model/model-00002-of-00002.safetensors", "model/model-00001-of-00002.safetensors"])
+    ['model/model-00001-of-00002.safetensors', 'model/model-00002-of-00002.safetensors', 'trainer.safetensors']
+    """
+    return sorted(
+        name
+        for name in {*names}
+        if name == TRAINER or (name.startswith("model/") and name.endswith(".safetensors"))
+    )
 
 
 class Relearned(NamedTuple):
@@ -238,7 +249,7 @@ class _Again:
             self.own.checkpoints, step, session.learner, kept, session.tokenizer, session.chat_format, {}
         )
         ours, theirs = file_hashes(path), file_hashes(self.run.checkpoint(step))
-        different = [name for name in WEIGHTS if ours.get(name) != theirs.get(name)]
+        different = [name for name in weight_files([*ours, *theirs]) if ours.get(name) != theirs.get(name)]
         if different == [TRAINER] and same_trainer(path, self.run.checkpoint(step), session.learner):
             different = []  # the run held parts, in files of their own
         if different:
@@ -247,7 +258,8 @@ class _Again:
                 "Learn it again with the code and on the machine that it was made with.",
             )
         self.equal.append(step)
-        self.sha256 = ours[WEIGHTS[0]]
+        model = [ours[name] for name in weight_files(ours) if name != TRAINER]
+        self.sha256 = model[0] if len(model) == 1 else hashlib.sha256("".join(model).encode()).hexdigest()
         self.log(f"after update {step}: the same bits as the run's checkpoint")
 
     def _why(self) -> str:

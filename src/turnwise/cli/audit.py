@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
@@ -50,9 +50,8 @@ def audit(
         raise TurnwiseError(f"Nothing is named to audit a {subject} of.", f"turnwise audit {subject} PATH")
     _only(subject, "log", {"--judge": judge, "--judge-policy": judge_policy})
     _only(subject, "eval", {"--allow-unlike": allow_unlike})
-    report = READERS[subject](
-        paths, measure or (), _pairs(options or ()), (judge, judge_policy), allow_unlike
-    )
+    asked = AskedAudit(paths, measure or (), _pairs(options or ()), (judge, judge_policy), allow_unlike)
+    report = READERS[subject](asked)
     written: list[Path] = []
     if html is not None:
         from turnwise.trainers.audit.page import write_page
@@ -88,63 +87,49 @@ def _pairs(options: Sequence[str]) -> dict[str, str]:
     return found
 
 
-Reader = Callable[[Sequence[str], Sequence[str], Mapping[str, str], tuple[str, str], bool], "AuditReport"]
+class AskedAudit(NamedTuple):
+    """The paths that an audit is of, and how it is made."""
+
+    paths: Sequence[str]
+    measures: Sequence[str]
+    options: Mapping[str, str]
+    judge: tuple[str, str]
+    allow_unlike: bool
+
+    def of(self, subject: str, played: Any, labels: Sequence[str], notes: Sequence[str] = ()) -> AuditReport:
+        """Make the measures of what was read."""
+        from turnwise.trainers.audit.registry import audit_all
+
+        return audit_all(subject, played, labels, measures=self.measures, options=self.options, notes=notes)
 
 
-def _of_log(
-    paths: Sequence[str],
-    measures: Sequence[str],
-    options: Mapping[str, str],
-    judge: tuple[str, str],
-    allow_unlike: bool,
-) -> AuditReport:
+def _of_log(asked: AskedAudit) -> AuditReport:
     from turnwise.trainers.audit.reading import read_log
-    from turnwise.trainers.audit.registry import audit_all
 
-    if len(paths) > 1:
-        raise TurnwiseError(f"`audit log` takes one log, not {len(paths)}.", "Audit them one by one.")
-    played = read_log(Path(paths[0]))
-    if judge[0]:
+    if len(asked.paths) > 1:
+        raise TurnwiseError(f"`audit log` takes one log, not {len(asked.paths)}.", "Audit them one by one.")
+    played = read_log(Path(asked.paths[0]))
+    if asked.judge[0]:
         from turnwise.trainers.audit.judged import judged
 
-        played = judged(played, *judge)
-    return audit_all("log", played, paths, measures=measures, options=options)
+        played = judged(played, *asked.judge)
+    return asked.of("log", played, asked.paths)
 
 
-def _of_evaluations(
-    paths: Sequence[str],
-    measures: Sequence[str],
-    options: Mapping[str, str],
-    judge: tuple[str, str],
-    allow_unlike: bool,
-) -> AuditReport:
+def _of_evaluations(asked: AskedAudit) -> AuditReport:
     from turnwise.trainers.audit.reading import read_sides
-    from turnwise.trainers.audit.registry import audit_all
 
-    played = read_sides(paths, allow_unlike=allow_unlike)
-    return audit_all(
-        "eval",
-        played,
-        [side.label for side in played.sides],
-        measures=measures,
-        options=options,
-        notes=(played.measure,),
-    )
+    played = read_sides(asked.paths, allow_unlike=asked.allow_unlike)
+    return asked.of("eval", played, [side.label for side in played.sides], (played.measure,))
 
 
-def _of_runs(
-    paths: Sequence[str],
-    measures: Sequence[str],
-    options: Mapping[str, str],
-    judge: tuple[str, str],
-    allow_unlike: bool,
-) -> AuditReport:
-    from turnwise.trainers.audit.registry import audit_all
+def _of_runs(asked: AskedAudit) -> AuditReport:
     from turnwise.trainers.audit.running import read_runs
 
-    return audit_all("run", read_runs(paths), paths, measures=measures, options=options)
+    return asked.of("run", read_runs(asked.paths), asked.paths)
 
 
+Reader = Callable[[AskedAudit], "AuditReport"]
 READERS: Mapping[str, Reader] = {"run": _of_runs, "log": _of_log, "eval": _of_evaluations}
 """How each subject is read; the audits of it lie in its folder of trainers/audit/."""
 VERBS: dict[str, Callable[..., VerbResult]] = {"audit": audit}
