@@ -26,8 +26,8 @@ def noisy(group: Group, *, rate: float = 0.1, scope: Literal["group", "sample"] 
     [0.0, 0.75]
     >>> import dataclasses
     >>> many = [dataclasses.replace(episode([0.7]), seed=n) for n in range(4000)]
-    >>> round(sum(one.trajectory.total_reward for one in noisy(many, rate=0.4, scope="sample")) / 4000, 1)
-    0.5
+    >>> round(sum(one.trajectory.total_reward for one in noisy(many, rate=0.4, scope="sample")) / 4000, 2)
+    0.54
 
     Raises:
         RecipeError: the rate is no probability.
