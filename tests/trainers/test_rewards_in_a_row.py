@@ -9,13 +9,14 @@ import pytest
 
 pytest.importorskip("torch")
 
+from turnwise import registry
 from turnwise.agents.core import Episode
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
-from turnwise.registry import components
+from turnwise.registry import component, components
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.payer import total
-from turnwise.trainers.kit.reward_edits import with_signals
+from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode, with_calls, with_tokens, with_words
 from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.recipe.part import Part, payer_of
@@ -83,6 +84,27 @@ def test_order_counts_only_where_a_reward_says_that_it_looks_at_what_was_paid() 
         assert apart[a, b] == apart[b, a], (a, b)
     for a in reading:
         assert any(apart[a, b] != apart[b, a] for b in row), f"{a} says that it reads rewards"
+
+
+def test_a_reward_of_all_groups_sees_them_together_and_not_beside_forks() -> None:
+    def above(groups: list[Group]) -> list[Group]:
+        """Pays what an episode earned above the mean of the whole update."""
+        mean = total(groups) / sum(map(len, groups))
+        return [
+            [replace_turns(one, lambda turns: paid_instead(turns, one.trajectory.total_reward - mean)) for one in group]  # noqa: B023
+            for group in groups
+        ]  # fmt: skip
+
+    component("reward", "above", whole=True)(above)
+    try:
+        payer = payer_of([Part(name="above")])
+        assert payer.whole
+        paid = payer.pay([[episode([1.0])], [episode([0.0]), episode([0.5])]]).groups
+        assert [one.trajectory.total_reward for group in paid for one in group] == [0.5, -0.5, 0.0]
+        with pytest.raises(RecipeError, match="(?s)'above' looks at all groups, which the forks"):
+            load_recipe("shop-quick", {"reward": "above", "rollout.strategy": "vine", "credit": "vine"})
+    finally:
+        registry._components.pop(("reward", "above"))
 
 
 def test_scores_of_a_judge_are_paid_then_clipped() -> None:
