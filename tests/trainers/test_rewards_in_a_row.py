@@ -101,7 +101,7 @@ def test_a_reward_of_all_groups_sees_them_together_and_not_beside_forks() -> Non
         assert payer.whole
         paid = payer.pay([[episode([1.0])], [episode([0.0]), episode([0.5])]]).groups
         assert [one.trajectory.total_reward for group in paid for one in group] == [0.5, -0.5, 0.0]
-        with pytest.raises(RecipeError, match="(?s)'above' looks at all groups, which the forks"):
+        with pytest.raises(RecipeError, match=r"(?s)'above' looks at all groups, which the forks"):
             load_recipe("shop-quick", {"reward": "above", "rollout.strategy": "vine", "credit": "vine"})
     finally:
         registry._components.pop(("reward", "above"))
