@@ -221,3 +221,19 @@ def test_a_missing_library_says_for_what_it_is_needed() -> None:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib.figure")
     assert caught.value.cause == "The library 'matplotlib' is not installed, which the chart needs."
     assert missing("ray").remedy == "pip install 'turnwise[scale]'"
+
+
+def test_files_of_others_are_looked_at_by_the_core_alone(tmp_path: Path) -> None:
+    (tmp_path / "rl.toml").write_text('[orchestrator]\nmax_off_policy_steps = 4\n[model]\nname = "m"\n')
+    (tmp_path / "a.csv").write_text("task,score\na,1\nb,0\n")
+    program = f"""
+from pathlib import Path
+from turnwise.trainers.compare.foreign_results import read_results
+from turnwise.trainers.compare.noise import run_noise
+from turnwise.trainers.others.explained import explain_other, text_of
+print(text_of(explain_other("prime-rl", Path({str(tmp_path / "rl.toml")!r}))))
+print(run_noise(read_results(Path({str(tmp_path / "a.csv")!r}))).estimate.mean)
+"""
+    said = without_extras(program)
+    assert "The group has one episode" in said
+    assert said.endswith("0.5\n")
