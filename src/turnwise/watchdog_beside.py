@@ -25,7 +25,7 @@ def main(parent: int, page: mmap.mmap, remedy: str, dump: bool) -> None:
         beats, seconds, length = struct.unpack_from("<QdI", page, 0)
         silent = silent + 1 if seconds and beats == last else 0
         last = beats
-        if silent * LOOK_S > seconds and _state(parent) not in "Tt":
+        if silent * LOOK_S > seconds and _state(parent) not in "TtZX":
             name = bytes(page[20 : 20 + length]).decode("utf-8", "replace")
             if dump:
                 os.kill(parent, signal.SIGUSR2)
@@ -41,7 +41,7 @@ def main(parent: int, page: mmap.mmap, remedy: str, dump: bool) -> None:
 
 
 def _state(pid: int) -> str:
-    """The process's state as Linux gives it; ``T`` is stopped, by Ctrl-Z or a debugger."""
+    """The process's state as Linux gives it; ``T`` is stopped, by Ctrl-Z or a debugger, ``Z`` is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0]
