@@ -2,8 +2,8 @@
 
 PyTorch's ``fully_shard`` gathers a layer when a pass comes to it, lets it go after, and adds up the learners' gradients, each
 learner receiving its part of the sum. :class:`Sharded` is the kind of :class:`~turnwise.trainers.learn.weights.Weights`
-behind the seam. Parameters that leave it are whole again, one after the other, so that no learner ever holds more than a layer
-beside its parts.
+behind the seam. Parameters that leave it are whole again, one after the other. A learner holds all weights while it loads them, and
+all gradients within a step of a model of up to :data:`WHOLE_GRADIENTS`; else a layer beside its parts.
 """
 
 from __future__ import annotations
