@@ -166,7 +166,8 @@ def test_the_sources_of_scripts_are_all_known() -> None:
 @pytest.mark.slow
 def test_the_guides_whose_tokens_are_only_read_are_all_known() -> None:
     for entry in (one for one in components("guide") if one.package == "turnwise"):
-        _, guided = played_with(entry.target, SUITE, groups=1, size=2)
+        guide = entry.target() if isinstance(entry.target, type) else entry.target
+        _, guided = played_with(guide, SUITE, groups=1, size=2)
         rows = collate(guided).rows
         helped = any(turn.reply.source for group in guided for one in group for turn in one.trajectory.turns)
         learned = bool((rows.source_RT[rows.mask_RT] > 0).any())
