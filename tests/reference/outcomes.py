@@ -33,11 +33,11 @@ def rloo(r: Ragged) -> Rows:
 
 @reference("credit", "rl_plus")
 def rl_plus(r: Ragged) -> Rows:
-    def baseline(i: int) -> float:
+    def gap(i: int) -> float:
         own = [r.returns[j] for j in r.peers(i) if not any(r.turns["foreign"][j])]
-        return mean(own) if own else 0.0
+        return r.returns[i] - mean(own) if own else 0.0
 
-    return over_turns(r, lambda i: r.returns[i] - baseline(i))
+    return over_turns(r, gap)
 
 
 @reference("credit", "lite_ppo")

@@ -19,7 +19,7 @@ def rl_plus(batch: TurnBatch) -> Tensor:
 
     A_i = R_i − mean of R over the own rows, no division; the rows of a guide or of a source have the same baseline. Dong et al.
     2025, RL-PLUS: an external success beside own failures does not make their baseline better than they are. A group without
-    own rows has the baseline 0 (ours). Goes with the guide `acnchor` and the loss `rl_plus`.
+    own rows has nothing to be compared with and is given nothing (ours). Goes with the guide `acnchor` and the loss `rl_plus`.
 
     Worked by hand: own returns 1, 0, 0 with mean 1/3, and one external success.
 
@@ -31,4 +31,5 @@ def rl_plus(batch: TurnBatch) -> Tensor:
     helped_B = ((signal(batch, "foreign") * batch.mask_BK) > 0).any(-1)
     own_B = (~helped_B).to(batch.return_B.dtype)
     total_B, count_B = (group_sum(x_B, batch.group_B) for x_B in (own_B * batch.return_B, own_B))
-    return over_turns(batch.return_B - total_B / count_B.clamp(min=1), batch)
+    gap_B = batch.return_B - total_B / count_B.clamp(min=1)
+    return over_turns(gap_B * (count_B > 0), batch)
