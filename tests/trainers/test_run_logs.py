@@ -18,7 +18,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.events import EVENTS, live_run, seconds_at_work
 from turnwise.trainers.run.checkpoint import file_hashes
 from turnwise.trainers.run.loop import train
-from turnwise.trainers.run.relearn import WEIGHTS, relearn
+from turnwise.trainers.run.relearn import relearn, weight_files
 
 SHORT: dict[str, Any] = {
     "updates": 3,
@@ -117,7 +117,7 @@ def test_old_logs_go_with_each_checkpoint_and_are_named_where_they_are_missed(
 def weights(run: Path, step: int = 3) -> list[str]:
     """The hashes of what a checkpoint has learned."""
     found = file_hashes(run / f"checkpoints/step-{step:06d}")
-    return [found[name] for name in WEIGHTS]
+    return [found[name] for name in weight_files(found)]
 
 
 @pytest.fixture(scope="module")

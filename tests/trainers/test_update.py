@@ -11,6 +11,7 @@ import torch
 from turnwise.agents.core import Episode
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.payer import Payer, RewardInRow
 from turnwise.trainers.kit.reward_edits import replace_turns
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.learn.collate import collate, collate_turns
@@ -50,7 +51,7 @@ def test_a_reward_sees_the_signals_that_were_measured_of_turns_and_of_trajectori
         seen.extend(turn.signals for episode in group for turn in episode.trajectory.turns)
         return from_signal(from_signal(group, signal="each"), signal="whole")
 
-    found = pay(batch._replace(turns=turns), groups, reward, {"whole", "each"})
+    found = pay(batch._replace(turns=turns), groups, Payer([RewardInRow("own", reward)]), {"whole", "each"})
     assert seen[:3] == [
         {"each": 10.0, "whole": 0.125},
         {"each": 20.0, "whole": 0.125},
@@ -63,8 +64,9 @@ def test_a_reward_sees_the_signals_that_were_measured_of_turns_and_of_trajectori
 
 def test_a_reward_that_no_tensor_can_hold_is_refused() -> None:
     groups = [[_said([1.0])]]
+    endless = RewardInRow("endless", lambda group: [_said([float("inf")]) for _ in group])
     with pytest.raises(RunError, match="has a reward of inf"):
-        pay(collate(groups), groups, lambda group: [_said([float("inf")]) for _ in group], ())
+        pay(collate(groups), groups, Payer([endless]), ())
 
 
 def _said(rewards: list[float]) -> Episode:
