@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 from typing import Any
 
-from plain import deviation, mean, reference
+from plain import Refused, deviation, mean, reference
 from ragged import Ragged
 
 from turnwise.tasks.core import Task, derive_rng
@@ -342,7 +342,7 @@ class Played:
 
     @property
     def answered(self) -> bool:
-        last = self.details[-1]
+        last = self.details[-1] if self.details else {}
         return last != {} and not last.get("malformed") and not self.bad[-1]
 
     def total(self, but: str = "") -> list[float]:
@@ -465,10 +465,10 @@ def renorm(group: list[Played], part: str = "progress", shift: float = 1.0) -> l
 @reference("reward", "verified", solved=[10.0, 0.0], cut=[10.0, 0.0])
 def verified(group: list[Played], solved: float = 1.0, cut: float = 1.0) -> list[list[float]]:
     def verdict(e: Played) -> float:
-        cut_off = e.details[-1] == {}
+        cut_off = e.details[-1:] == [{}]
         return solved if e.solved else -cut if cut_off else 0.0
 
-    return [[0.0] * (len(e.signal) - 1) + [verdict(e)] for e in group]
+    return [last(e, verdict(e)) for e in group]
 
 
 @reference("reward", "success")
@@ -483,13 +483,20 @@ def success(group: list[Played]) -> list[list[float]]:
 
 
 def last(e: Played, value: float) -> list[float]:
-    return [0.0] * (len(e.signal) - 1) + [value]
+    return [0.0] * (len(e.signal) - 1) + [value] if e.signal else []
 
 
-@reference("reward", "rlsp", effort=[400.0], most=[0.3], unanswered=[0.1])
+def none_below_zero(*options: float) -> None:
+    if any(x < 0 for x in options):
+        raise Refused
+
+
+@reference("reward", "rlsp", effort=[400.0, -1.0], most=[0.3, 0.0, -0.1], unanswered=[0.1, -0.1])
 def rlsp(
     group: list[Played], effort: float = 20.0, most: float = 1.0, unanswered: float = 0.5
 ) -> list[list[float]]:
+    none_below_zero(effort, most, unanswered)
+
     def of(e: Played) -> float:
         n = sum(e.tokens)
         short = most if n == 0 or effort > most * n else effort / n
@@ -499,7 +506,7 @@ def rlsp(
 
 
 @reference(
-    "reward", "tool_gate", bonus=[0.2], consolation=[0.4], malformed=[0.3], threshold=[0.2, 1.5],
+    "reward", "tool_gate", bonus=[0.2, -0.1], consolation=[0.4, -0.1], malformed=[0.3, -0.1], threshold=[0.2, 1.5],
     answers=[("look",), ("look", "ask")],
 )  # fmt: skip
 def tool_gate(
@@ -510,6 +517,8 @@ def tool_gate(
     threshold: float = 0.5,
     answers: tuple[str, ...] = (),
 ) -> list[list[float]]:
+    none_below_zero(bonus, consolation, malformed)
+
     def of(e: Played) -> float:
         used = [call for turn in e.calls for call in turn if call[0] not in answers]
         twice = any(used.count(call) > 1 for call in used)
@@ -548,27 +557,32 @@ def weighted(
     ]
 
 
-@reference("reward", "trust", signal=["standing"], weight=[2.0], component=["progress"])
+@reference("reward", "trust", signal=["standing"], weight=[2.0, -0.3], component=["progress"])
 def trust(
     group: list[Played], signal: str = "principle", weight: float = 0.3, component: str = "thinking"
 ) -> list[list[float]]:
     def thought(e: Played) -> float:
         return mean(e.signal) * (2 if signal == "standing" else 1)
 
-    right = [thought(e) for e in group if sum(e.paid["outcome"]) >= 0.5]
-    wrong = [thought(e) for e in group if sum(e.paid["outcome"]) < 0.5]
-    scores = [sum(e.paid["outcome"]) for e in group]
+    none_below_zero(weight)
+    thinkers = [e for e in group if e.signal]
+    right = [thought(e) for e in thinkers if sum(e.paid["outcome"]) >= 0.5]
+    wrong = [thought(e) for e in thinkers if sum(e.paid["outcome"]) < 0.5]
+    scores = [sum(e.paid["outcome"]) for e in thinkers]
     gamma = exp(mean(right) - mean(wrong)) if right and wrong and mean(right) < mean(wrong) else 1.0
-    if min(scores) >= 0.9 or max(scores) <= 0.1:
+    if not scores or min(scores) >= 0.9 or max(scores) <= 0.1:
         gamma = 0.0
     return [
         [a + b for a, b in zip(e.total(component), last(e, gamma * weight * thought(e)), strict=True)]
+        if e.signal
+        else []
         for e in group
     ]
 
 
 @reference(
-    "reward", "length_budget", budget=[60.0, 3.0], correct=[0.6], length=[0.2], format=[0.3], unit=["turns"], solved=[True],
+    "reward", "length_budget", budget=[60.0, 3.0, 0.9, 0.0, -1.0], correct=[0.6, -0.1], length=[0.2, -0.1],
+    format=[0.3, -0.1], unit=["turns"], solved=[True],
     also=[{"unit": "turns", "budget": 2.0}, {"budget": 90.0, "solved": True}, {"unit": "turns", "budget": 1.5}],
 )  # fmt: skip
 def length_budget(
@@ -580,6 +594,10 @@ def length_budget(
     unit: str = "tokens",
     solved: bool = False,
 ) -> list[list[float]]:
+    none_below_zero(correct, length, format)
+    if budget <= 0:
+        raise Refused
+
     def triangle(n: float) -> float:
         if n <= budget:
             return n / budget
@@ -593,8 +611,17 @@ def length_budget(
     return [last(e, of(e)) for e in group]
 
 
-@reference("reward", "no_truth", most=[100.0], peak=[0.2], also=[{"most": 60.0, "peak": 0.8}])
+@reference(
+    "reward",
+    "no_truth",
+    most=[100.0, 1.0, 0.0, -1.0],
+    peak=[0.2, 0.0, -0.5, 1.0, 1.5],
+    also=[{"most": 60.0, "peak": 0.8}],
+)
 def no_truth(group: list[Played], most: float = 3072.0, peak: float = 0.5) -> list[list[float]]:
+    if most <= 0 or peak <= 0 or peak >= 1:
+        raise Refused
+
     def of(e: Played) -> float:
         x = sum(e.tokens) / most
         f = 1 - (1 - x / peak) ** 2
@@ -606,9 +633,17 @@ def no_truth(group: list[Played], most: float = 3072.0, peak: float = 0.5) -> li
     return [last(e, of(e)) for e in group]
 
 
-@reference("reward", "noisy", rate=[0.0, 1.0, 0.5], scope=["sample"], also=[{"scope": "sample", "rate": 0.6}])
+@reference(
+    "reward",
+    "noisy",
+    rate=[0.0, 1.0, 0.5, -0.1, 1.1],
+    scope=["sample"],
+    also=[{"scope": "sample", "rate": 0.6}],
+)
 def noisy(group: list[Played], rate: float = 0.1, scope: str = "group") -> list[list[float]]:
     """The lots are drawn as the runs do: from the task's id and the seeds."""
+    if not 0 <= rate <= 1:
+        raise Refused
     task = Task("by_hand", "?").id
 
     def lot(e: Played) -> float:
@@ -625,19 +660,20 @@ def noisy(group: list[Played], rate: float = 0.1, scope: str = "group") -> list[
 
 @reference("reward", "majority")
 def majority(group: list[Played]) -> list[list[float]]:
-    said = [(e.calls[-1], e.confidence[-1]) for e in group]
-    return [
-        last(e, float(said.count(one) == max(map(said.count, said))))
-        for e, one in zip(group, said, strict=True)
-    ]
+    said = [(e.calls[-1], e.confidence[-1]) for e in group if e.signal]
+
+    def frequent(e: Played) -> bool:
+        return said.count((e.calls[-1], e.confidence[-1])) == max(map(said.count, said))
+
+    return [last(e, float(frequent(e))) if e.signal else [] for e in group]
 
 
 @reference("reward", "rlcr", form=["code"])
 def rlcr(group: list[Played], form: str = "paper") -> list[list[float]]:
     def of(e: Played) -> float:
         y = 1.0 if e.solved else 0.0
-        told = [x for x in e.confidence if x]
-        sure = told and "0" <= told[-1] <= "1"
+        told = " ".join(e.confidence).split()
+        sure = told and ".." not in told[-1] and "0" <= told[-1] <= "1"
         if form == "code":
             right = sure and e.answered
             return 0.5 + 0.5 * y + 0.5 * (1 - (y - float(told[-1])) ** 2) if right else 0.0

@@ -125,6 +125,11 @@ def test_scores_of_a_judge_are_paid_then_clipped() -> None:
         ({"reward": {"name": "noisy", "rate": 1.5}}, "no probability"),
         ({"reward": {"name": "no_truth", "peak": 1.0}}, "no share"),
         (
+            {"reward": {"name": "rlsp", "effort": -1, "unanswered": -0.5}},
+            r"effort=-1, unanswered=-0\.5 cannot be below 0",
+        ),
+        ({"reward": {"name": "tool_gate", "malformed": -0.05}}, r"malformed=-0\.05 cannot be below 0"),
+        (
             {
                 "reward": ["gated", "gated"],
                 "schedule": {"reward.gated.threshold": {"name": "linear", "to": 0.5}},

@@ -12,22 +12,31 @@ from turnwise.errors import RecipeError
 Turns: TypeAlias = Sequence[Turn]
 
 
+def components_of(turn: Turn) -> Mapping[str, float]:
+    """What a turn was paid, by reward component; what was never itemised is taken as ``outcome``."""
+    return turn.rewards or {"outcome": turn.reward}
+
+
 def part_total(turns: Turns, part: str) -> float:
-    """The sum of one reward component."""
-    return sum(turn.rewards.get(part, 0.0) for turn in turns)
+    """The sum of one reward component.
+
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> turns = episode([0.5, 0.25]).trajectory.turns
+    >>> part_total(turns, "outcome"), part_total([turns[0], dataclasses.replace(turns[1], rewards={})], "outcome")
+    (0.75, 0.75)
+    """
+    return sum(components_of(turn).get(part, 0.0) for turn in turns)
 
 
 def with_part(turn: Turn, part: str, value: float) -> Turn:
     """The turn with one reward component replaced; its reward is the new sum.
-
-    A reward that was never itemised is taken as ``outcome``.
 
     >>> from turnwise.trainers.kit.toy_batches import episode
     >>> turn = with_part(episode([0.5]).trajectory.turns[0], "cost", -0.125)
     >>> turn.reward, dict(turn.rewards)
     (0.375, {'outcome': 0.5, 'cost': -0.125})
     """
-    rewards = {**(turn.rewards or {"outcome": turn.reward}), part: value}
+    rewards = {**components_of(turn), part: value}
     return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)
 
 

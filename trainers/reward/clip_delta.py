@@ -44,7 +44,7 @@ def clip_delta(
     """
 
     def change(turns: Turns) -> Turns:
-        if not signal and not any(part in turn.rewards for turn in turns):
+        if not (signal and turns) and not any(part in turn.rewards for turn in turns):
             return turns
         p = [signal_of(turn, signal) if signal else turn.rewards.get(part, 0.0) for turn in turns]
         if clip:

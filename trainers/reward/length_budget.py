@@ -6,6 +6,7 @@ from turnwise.agents.core import Episode
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import (
     Turns,
     has_answer,
@@ -48,9 +49,9 @@ def length_budget(
     [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
 
     Raises:
-        RecipeError: the budget is not above 0.
+        RecipeError: the budget is not above 0, or a weight is below it.
     """
-
+    not_below_zero("reward 'length_budget'", correct=correct, length=length, format=format)
     if budget <= 0:
         raise RecipeError(
             f"reward 'length_budget': budget={budget:g} leaves no length to pay for.", "Set it above 0."

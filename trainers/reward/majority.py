@@ -1,6 +1,6 @@
 """The group's most frequent answer in place of a right one, as test-time reinforcement learning pays it."""
 
-from collections import Counter
+from statistics import multimode
 
 from turnwise.registry import component
 from turnwise.trainers.core import Group
@@ -22,10 +22,9 @@ def majority(group: Group) -> Group:
     >>> [one.trajectory.total_reward for one in majority(group)]
     [1.0, 1.0, 0.0]
     """
-    votes = Counter(answer for one in group if (answer := said(one)))
-    most = max(votes.values(), default=0)
-    won = [float(votes[said(one)] == most) for one in group]
+    answers = [said(one) for one in group]
+    frequent = multimode(answer for answer in answers if answer)
     return [
-        replace_turns(one, lambda turns, earned=earned: paid_instead(turns, earned))
-        for one, earned in zip(group, won, strict=True)
+        replace_turns(one, lambda turns, won=answer in frequent: paid_instead(turns, float(won)))
+        for one, answer in zip(group, answers, strict=True)
     ]

@@ -32,7 +32,6 @@ def no_truth(group: Group, *, most: float = 3072.0, peak: float = 0.5) -> Group:
     Raises:
         RecipeError: a length or a share cannot be one.
     """
-
     if most <= 0 or not 0 < peak < 1:
         raise RecipeError(
             f"reward 'no_truth': most={most:g}, peak={peak:g} are no length and no share of it.",

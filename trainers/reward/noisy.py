@@ -35,7 +35,7 @@ def noisy(group: Group, *, rate: float = 0.1, scope: Literal["group", "sample"] 
     if not 0 <= rate <= 1:
         raise RecipeError(f"reward 'noisy': rate={rate:g} is no probability.", "Set it between 0 and 1.")
     seeds = sorted(one.seed for one in group)
-    whole = bool(group) and derive_rng("noisy", sorted({one.task.id for one in group}), seeds).random() < rate
+    whole = derive_rng("noisy", sorted({one.task.id for one in group}), seeds).random() < rate
 
     def flipped(one: Episode) -> bool:
         if scope == "group":

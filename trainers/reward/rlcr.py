@@ -45,7 +45,7 @@ def rlcr(group: Group, *, form: Literal["paper", "code"] = "paper") -> Group:
 
 
 def _confidence(turns: Turns) -> float | None:
-    """The number that was told last; None where none was, or none between 0 and 1."""
+    """The number that was told last, which has no sign; None where none was, or one above 1."""
     for turn in reversed(turns):
         found = CONFIDENCE.findall(turn.action.content)
         if found:
@@ -53,5 +53,5 @@ def _confidence(turns: Turns) -> float | None:
                 q = float(found[-1])
             except ValueError:
                 return None
-            return q if 0 <= q <= 1 else None
+            return q if q <= 1 else None
     return None

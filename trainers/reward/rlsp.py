@@ -3,6 +3,7 @@
 from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import (
     Turns,
     has_answer,
@@ -31,7 +32,11 @@ def rlsp(group: Group, *, effort: float = 20.0, most: float = 1.0, unanswered: f
     [0.5, -2.5]
     >>> rlsp(group)[0].trajectory.total_reward, rlsp(group, effort=1000.0)[1].trajectory.total_reward
     (0.99, -1.5)
+
+    Raises:
+        RecipeError: a cost is below 0.
     """
+    not_below_zero("reward 'rlsp'", effort=effort, most=most, unanswered=unanswered)
 
     def pay(episode: Episode, turns: Turns) -> Turns:
         n = sampled_tokens(turns)

@@ -5,6 +5,7 @@ import json
 from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import (
     Turns,
     has_answer,
@@ -39,7 +40,11 @@ def tool_gate(
     >>> group = [with_calls(episode([0, a]), calls) for a, calls in [(1, [look, []]), (1, [[], []]), (0.3, [look, []]), (0.3, [[], []]), (1, [look, look])]]
     >>> [round(one.trajectory.total_reward, 6) for one in tool_gate(group)]
     [1.5, 1.0, 0.33, 0.3, -0.05]
+
+    Raises:
+        RecipeError: a payment or the cost of a failed format is below 0.
     """
+    not_below_zero("reward 'tool_gate'", bonus=bonus, consolation=consolation, malformed=malformed)
 
     def pay(episode: Episode, turns: Turns) -> Turns:
         outcome = part_total(turns, "outcome")

@@ -5,7 +5,7 @@ import statistics
 from turnwise.agents.core import Turn
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, components_of, part_total, replace_turns, with_part
 
 TINY = 1e-12
 
@@ -36,7 +36,7 @@ def weighted(group: Group, *, weights: dict[str, float] | None = None, apart: bo
     [-1.7321, 1.7321, 1.7321, -1.7321]
     """
     sides = [side.turns for one in group for side in one.trajectories.values()]
-    names = sorted({name for turns in sides for turn in turns for name in turn.rewards or {"outcome": 0.0}})
+    names = sorted({name for turns in sides for turn in turns for name in components_of(turn)})
     given = {name: (1.0 if weights is None else weights.get(name, 0.0)) for name in names}
     scales = {name: _scale([part_total(turns, name) for turns in sides]) for name in names}
 
@@ -60,5 +60,5 @@ def _scale(x: list[float]) -> tuple[float, float]:
 
 
 def _times(turn: Turn, name: str, weight: float) -> Turn:
-    value = (turn.rewards or {"outcome": turn.reward}).get(name)
+    value = components_of(turn).get(name)
     return turn if value is None else with_part(turn, name, weight * value)
