@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isclose
+from math import exp, isclose
 from typing import Any
 
 import losses  # noqa: F401  (the formulas register themselves)
+import outcomes  # noqa: F401
 import pairs  # noqa: F401
+import ratios  # noqa: F401
 import shapes  # noqa: F401
 import torch
 from law import LAWS
 from plain import REFERENCES, Law, refuses
 
+from turnwise.trainers.core import Nucleus
 from turnwise.trainers.kit.toy_batches import turn_batch, whole_batch
 
 Part = Callable[..., Any]
@@ -64,6 +67,38 @@ def nft_law(name: str, part: Part, formula: Part) -> None:
         assert isclose(4 * part(batch, by="none").loss.item(), -counted, rel_tol=1e-6)
 
 
+def siren_law(name: str, part: Part, formula: Part) -> None:
+    """Also which nucleus it asks the learner for, and what is no mass."""
+    LAWS["loss"](name, part, formula)
+    made: Part = type(part)  # pyright: ignore[reportAssignmentType]
+    asked = [made(**given).nucleus for given in ({}, {"mass": 0.7}, {"mass": 0.7, "crossing": True})]
+    assert asked == [None, Nucleus(0.7, crossing=False), Nucleus(0.7, crossing=True)]
+    for mass in (-0.5, 0.0, 1.5):
+        refuses(lambda mass=mass: made(mass=mass))
+
+
+def pro_grpo_law(name: str, part: Part, formula: Part) -> None:
+    """Also 15 of 25 tokens, which are 15.000001 in 32 bits, and a batch of nobody."""
+    LAWS["shape"](name, part, formula)
+    lowest_first = [-2.0] * 15 + [-1.0] * 10
+    batch = turn_batch(
+        [[1]], tokens=[[[*range(25)]]], token_signals={"token_logp": [lowest_first]}, signals={"sure": [1.0]}
+    )
+    given = part(torch.ones(1, 1), batch, lowest=0.6, against="sure", alpha=1.0)
+    assert isclose(given.item(), 2 - exp(-2), rel_tol=1e-6)
+    nobody = turn_batch([[]], tokens=[[]], token_signals={"token_logp": [[]]}, signals={"sure": [[]]})
+    assert part(torch.ones(1, 0), nobody, lowest=0.6, against="sure").shape == (1, 0)
+
+
+def prof_law(name: str, part: Part, formula: Part) -> None:
+    """Also a failure before its first turn, which is not chosen in place of one that has a score."""
+    LAWS["credit"](name, part, formula)
+    scores = [[0.9], [], [0.4], [0.2]]
+    batch = turn_batch([[1], [], [0], [0]], signals={"principle": scores})
+    found = part(batch, keep=2, success=1.0)[:, 0].sign().tolist()
+    assert found == [1, 0, 0, -1]
+
+
 _LAWS: dict[tuple[str, str], Law] = {
     ("shape", "clamp"): refusing("shape", [{"limit": 0.0}, {"limit": -0.5}, {"asymmetric": -0.5}]),
     ("shape", "step_opsd"): refusing(
@@ -73,6 +108,9 @@ _LAWS: dict[tuple[str, str], Law] = {
     ("filter", "ranked"): ranked_law,
     ("filter", "band"): band_law,
     ("loss", "nft"): nft_law,
+    ("loss", "siren"): siren_law,
+    ("shape", "pro_grpo"): pro_grpo_law,
+    ("credit", "prof"): prof_law,
 }
 for _part, _law in _LAWS.items():
     REFERENCES[_part] = REFERENCES[_part]._replace(law=_law)

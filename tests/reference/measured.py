@@ -14,7 +14,7 @@ import torch
 from plain import deviation, mean, reference, refuses
 from torch import Tensor
 
-from turnwise.agents.core import PREVIOUS, Episode
+from turnwise.agents.core import PREVIOUS, Episode, Trajectory
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
@@ -578,15 +578,22 @@ def information(signal: Part) -> None:
 @reference("signal", "tag")
 def tag(signal: Part) -> None:
     said = ["<Planning>a</planning>go", "<explore>b</explore>go", "<explore>x</explore>take", "<explore>y</explore>go", "stuck",
-            "<reflection>c</reflection>stuck", "<reflection>d</reflection>put", "<monitor>m</monitor>put", "<reflection>e</reflection>look"]  # fmt: skip
-    bad = [False, False, True, False, True, False, False, False, False]
-    expected_tags = [1.0, 2.0, 0.0, 2.0, 0.0, 3.0, 3.0, 4.0, 3.0]
-    paid_if_solved = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+            "<reflection>c</reflection>stuck", "<reflection>d</reflection>put", "<monitor>m</monitor>put", "<reflection>e</reflection>look",
+            *["<explore>z</explore>go"] * 4, "Go"]  # fmt: skip
+    bad = [False, False, True, False, True, *[False] * 9]
+    expected_tags = [1.0, 2.0, 0.0, 2.0, 0.0, 3.0, 3.0, 4.0, 3.0, 2.0, 2.0, 2.0, 2.0, 0.0]
+    given = {
+        9: {"at": "1", "by": "2"},
+        10: {"by": "2", "at": "1"},
+        **{11 + i: {"at": f"<explore>{i}</explore>"} for i in range(3)},
+    }
+    paid = [*[0.0] * 8, 1.0, 0.0, 1.0, 1.0, 0.0]  # an order of fields is nothing new, a tag among them is
+    calls = [(ToolCall("ask", given[k]),) if k in given else () for k in range(len(said))]
     for solved in (True, False):
         one = episode([0.0] * len(said), end=EndReason.SOLVED if solved else EndReason.FAILED)
         turns = tuple(
-            dataclasses.replace(turn, bad_action=no, reply=turn.reply._replace(message=Message("assistant", text)))
-            for turn, no, text in zip(one.trajectory.turns, bad, said, strict=True)
+            dataclasses.replace(turn, bad_action=no, reply=turn.reply._replace(message=Message("assistant", text, call)))
+            for turn, no, text, call in zip(one.trajectory.turns, bad, said, calls, strict=True)
         )  # fmt: skip
         told = dataclasses.replace(
             one, trajectories={"agent": dataclasses.replace(one.trajectory, turns=turns)}
@@ -594,17 +601,27 @@ def tag(signal: Part) -> None:
         rows = training_batch([[[-1.0]] * len(said)])
         found = signal(context("tag"), rows, [[told]])
         assert found.turn["tag"].tolist() == [expected_tags]
-        expected = [x * solved for x in paid_if_solved]
-        assert found.turn["tag_reward"].tolist() == [expected]
+        assert found.turn["tag_reward"].tolist() == [[float(solved), *paid]]
 
 
-@reference("signal", "prompt_confidence", lowest=[0.7, 0.01, 0.0, 1.5])
+def _begun(trajectory: Trajectory) -> Trajectory:
+    """Its first turn, after a prompt of a single token."""
+    turn = trajectory.turns[0]
+    cut = turn.reply._replace(prompt_ids=turn.reply.prompt_ids[:1])
+    return dataclasses.replace(trajectory, turns=(dataclasses.replace(turn, reply=cut),))
+
+
+@reference("signal", "prompt_confidence", lowest=[0.7, 0.01, 1e-12, 0.0, 1.5])
 def prompt_confidence(signal: Part, lowest: float = 0.2) -> None:
     batch, groups = scene()
     see, share = context("prompt_confidence"), lowest
     if not 0 < share <= 1:
         refuses(lambda: signal(see, batch, groups))
         return
+    short, *others = groups[1]
+    begun = [dataclasses.replace(short, trajectories={"agent": _begun(short.trajectory)}), *others]
+    among = signal(see, collate([begun]), [begun]).turn["prompt_confidence"]
+    assert [x.item() != 0 for x in among] == [False, True, True], "nothing foretells a single token"
     found = signal(see, batch, groups).turn["prompt_confidence"]
     places = tokens_of(batch)
     for b in range(len(found)):

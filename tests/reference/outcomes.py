@@ -174,7 +174,7 @@ def opo(r: Ragged) -> Rows:
     return over_turns(r, of)
 
 
-@reference("credit", "gated_length", share=[0.6, 1.0, 0.0, -0.5, 1.5], alpha=[0.7], success=[0.4], by=[None, "progress"],
+@reference("credit", "gated_length", share=[0.6, 0.5000000000000001, 1.0, 0.0, -0.5, 1.5], alpha=[0.7], success=[0.4], by=[None, "progress"],
            also=[{"share": 0.6, "success": 0.4}, {"share": 1.0, "success": 0.0}])  # fmt: skip
 def gated_length(
     r: Ragged, share: float = 0.2, alpha: float = 0.2, success: float = 1.0, by: str | None = "tokens"
@@ -199,7 +199,8 @@ def gated_length(
 
 
 @reference("credit", "prof", keep=[2, 3, 1], cost=[0.3], longest=[3], success=[0.4],
-           also=[{"keep": 2, "cost": 0.9, "longest": 2, "success": 0.4}, {"keep": 3, "cost": 0.9, "success": 0.0}])  # fmt: skip
+           also=[{"keep": 2, "cost": 0.9, "longest": 2, "success": 0.4}, {"keep": 3, "cost": 0.9, "success": 0.0},
+                 {"keep": 2, "success": 0.5000001}])  # fmt: skip
 def prof(r: Ragged, keep: int = 4, cost: float = 0.0, longest: int = 0, success: float = 1.0) -> Rows:
     if keep < 2:
         raise Refused

@@ -205,6 +205,7 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     ]
     found.turns["tag"] = [[float(other.randrange(4)) for _ in range(n)] for n in lengths]
     found.turns["tag_reward"] = [[float(other.random() < 0.5) for _ in range(n)] for n in lengths]
+    found.turns["long_logp"] = [[x - 900 for x in row] for row in found.turns["logp"]]
     helped = random.Random(f"helped {found.rewards}")
     found.turns["foreign"] = [
         [float(any_ and helped.random() < 0.7) for _ in range(n)]

@@ -88,10 +88,14 @@ def xrpo(r: Ragged, A: Units, weight: float = 2.5, cap: float = 0.5, success: fl
     return each(A, of)
 
 
-@reference("shape", "pro_grpo", tokens="either", alpha=[1.5], lowest=[0.6], against=["answer", "progress"])
+@reference("shape", "pro_grpo", tokens="either", alpha=[1.5], lowest=[0.6, 0.5000000000000001, 1e-12, 0.0, 1.5],
+           against=["answer", "progress"])  # fmt: skip
 def pro_grpo(
     r: Ragged, A: Units, alpha: float = 0.5, lowest: float = 0.2, against: str | None = None
 ) -> Units:
+    if not 0 < lowest <= 1:
+        raise Refused
+
     def confidence(i: int) -> float:
         said = sorted(p for turn in r.tokens["token_logp"][i] for p in turn)
         return exp(mean(said[: max(1, ceil(lowest * len(said) - 1e-12))]))

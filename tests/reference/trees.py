@@ -34,7 +34,7 @@ def tempo(r: Ragged) -> Rows:
 
 
 @reference(
-    "credit", "branch_grpo", fuse=["logp", "progress"], skip=[2, -1], skip_from=[2, 0],
+    "credit", "branch_grpo", fuse=["logp", "progress", "long_logp"], skip=[2, -1], skip_from=[2, 0],
     also=[{"fuse": "logp", "skip": 1, "skip_from": 2}, {"skip": 9, "skip_from": 2}, {"skip": 2, "skip_from": 3}],
 )  # fmt: skip
 def branch_grpo(r: Ragged, fuse: str | None = None, skip: int = 0, skip_from: int = 1) -> Rows:

@@ -81,31 +81,28 @@ def branch_grpo(batch: TurnBatch, *, fuse: str | None = None, skip: int = 0, ski
 def fused(batch: TurnBatch, by: str | None) -> tuple[Tensor, Tensor]:
     """The value of the node that each turn leads to, and the turn's share in it: 1 / how many go through, (B, K) both."""
     mask_BK, return_B = batch.mask_BK, batch.return_B
-    node_BK, one_B = prefix_cells(batch), torch.ones_like(return_B)
-    share_BK = 1 / following(cell_size(node_BK, mask_BK).to(one_B.dtype), one_B, mask_BK).clamp(min=1)
+    node_BK = prefix_cells(batch)
+    others_BK = following(cell_size(node_BK, mask_BK) - 1, torch.zeros_like(batch.group_B), mask_BK)
+    share_BK = 1 / (1 + others_BK.to(return_B.dtype))
     if by is None:
         value_BK = over_cells(group_mean, over_turns(return_B, batch), node_BK, mask_BK)
         return following(value_BK, return_B, mask_BK), share_BK
-    likely_BK = _of_children(signal(batch, by).to(return_B.dtype) * mask_BK, node_BK, mask_BK)
+    likely_BK = _of_children(signal(batch, by).to(return_B.dtype), node_BK, mask_BK)
     most_BK = over_cells(_group_max, likely_BK, node_BK, mask_BK)
     weight_BK = share_BK * (likely_BK - most_BK).exp()
-    child_BK, last_BK = torch.zeros_like(likely_BK), last_turn(mask_BK)
-    next_B = return_B
+    weight_BK = weight_BK / over_cells(group_sum, weight_BK, node_BK, mask_BK)
+    child_BK, last_BK, next_B = torch.empty_like(likely_BK), last_turn(mask_BK), return_B
     for k in reversed(range(mask_BK.shape[1])):
-        child_BK[:, k] = torch.where(last_BK[:, k], return_B, next_B) * mask_BK[:, k]
-        total_B, sum_B = (
-            group_sum(x_B * mask_BK[:, k], node_BK[:, k])
-            for x_B in (weight_BK[:, k], weight_BK[:, k] * child_BK[:, k])
-        )
-        next_B = sum_B / total_B.clamp(min=1e-30)
+        child_BK[:, k] = torch.where(last_BK[:, k], return_B, next_B)
+        next_B = over_cells(group_sum, weight_BK[:, k] * child_BK[:, k], node_BK[:, k], mask_BK[:, k])
     return child_BK, share_BK
 
 
 def _of_children(x_BK: Tensor, node_BK: Tensor, mask_BK: Tensor) -> Tensor:
     """The mean of ``x`` over all that go to the same child from a node; who ends there is a child of his own, (B, K)."""
-    number_B = torch.arange(len(x_BK))
-    child_BK = following(node_BK + len(x_BK), number_B, mask_BK)
-    return over_cells(group_mean, x_BK, cells(node_BK, child_BK), mask_BK)
+    number_B = torch.arange(len(x_BK), device=x_BK.device)
+    child_BK = following(node_BK, number_B, mask_BK)
+    return over_cells(group_mean, x_BK, cells(node_BK, child_BK, last_turn(mask_BK)), mask_BK)
 
 
 def _group_max(x_N: Tensor, label_N: Tensor) -> Tensor:

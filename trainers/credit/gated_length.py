@@ -43,6 +43,13 @@ def gated_length(
     >>> rounded(gated_length(batch), 4)
     [[0.6183], [0.4976], [0.3769], [-1.4927]]
 
+    Of five groups a fifth pays: the one of two successes, and not that of two successes and a failure.
+
+    >>> paid, size = [[1]] * 4 + [[0]] * 4, [[1], [3], [1], [3], [5], [1], [1], [1]]
+    >>> batch = turn_batch(paid, [0, 0, 1, 1, 1, 2, 3, 4], signals={"tokens": size})
+    >>> [row[0] for row in rounded(gated_length(batch), 4)]
+    [0.7071, -0.7071, 0.5773, 0.5773, -1.1547, 0.0, 0.0, 0.0]
+
     Raises:
         RecipeError: ``share`` is not within 0 and 1.
     """
@@ -74,4 +81,4 @@ def _most_successful(rate_B: Tensor, group_B: Tensor, share: float) -> Tensor:
     count = ceil(share * len(groups) - 1e-9)
     if count == 0:
         return torch.zeros_like(group_B, dtype=torch.bool)
-    return rate_B >= rate_G.sort(descending=True).values[count - 1] - 1e-9
+    return rate_B >= rate_G.sort(descending=True).values[count - 1]

@@ -31,7 +31,8 @@ def prof(
     (mean_h s_h − λ·1[H = 1 or H ≥ ``longest``]) and the failures with the lowest mean_h s_h, s_h a judge's score of turn h (the
     signal ``principle``), H their number, λ = ``cost``. PROF (Ye et al. 2025), both sides filtered: scores choose and are never paid.
     Play more than ``keep`` episodes of a task. Ours: with an odd ``keep`` the successes are one more, where there are enough, and equals
-    go by their place in the group. ``longest`` 0: no number is too many. Left out: failures drawn by chance.
+    go by their place in the group; who ended before the first turn has no score and is not chosen. ``longest`` 0: no number is too
+    many. Left out: failures drawn by chance.
 
     Worked by hand with λ = 0.2, 4 turns too many: successes .9 .8 | .8 | .5 .5 .5 | .9 .9 .9 .9 have .85, .6, .5, .7, failures
     .2 .4 | .8 .9 | .5 .5 have .3, .85, .5: the first and fourth, and the first and third.
@@ -50,13 +51,13 @@ def prof(
         raise RecipeError(f"credit 'prof': keep={keep} leaves nothing to compare.", "Give it at least 2.")
     length_B = batch.length_B
     score_BK = measured(batch, "principle") * batch.mask_BK
-    mean_B = score_BK.sum(-1) / length_B.clamp(min=1)
+    mean_B = score_BK.sum(-1) / length_B
     odd_B = (length_B == 1) | ((length_B >= longest) if longest else torch.zeros_like(length_B).bool())
     solved_B = batch.return_B >= success - 1e-6
     worth_B = torch.where(solved_B, mean_B - cost * odd_B, -mean_B)
     advantage_B = torch.zeros_like(batch.return_B)
     for group in batch.group_B.unique():
-        in_B = batch.group_B == group
+        in_B = (batch.group_B == group) & (length_B > 0)
         good, bad = ((in_B & one).nonzero()[:, 0] for one in (solved_B, ~solved_B))
         most = _most(len(good), len(bad), keep)
         kept = torch.cat(
@@ -76,6 +77,6 @@ def _most(good: int, bad: int, keep: int) -> tuple[int, int]:
     ((2, 2), (1, 3), (0, 4), (2, 1), (1, 1))
     """
     total = min(keep, good + bad)
-    counts = range(max(0, total - bad), min(good, total) + 1)
+    counts = range(total - bad, good + 1)  # those below 0 or above the total have products below 0
     first = max(counts, key=lambda k: (k * (total - k), k))
     return first, total - first

@@ -46,4 +46,4 @@ def rlvmr(
     cell_BK = cells(group_BK, signal(batch, "tag").long())
     single_BK = cell_size(cell_BK, mask_BK) == 1
     step_BK = paid_BK.where(single_BK, over_cells(group_z, paid_BK, cell_BK, mask_BK))
-    return (whole_BK + weight * step_BK) * mask_BK
+    return whole_BK + weight * step_BK

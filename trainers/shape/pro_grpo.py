@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
 from turnwise.trainers.kit.groups import group_mean, group_sum, over_turns, signal
@@ -51,11 +52,18 @@ def pro_grpo(
     ... )
     >>> rounded(pro_grpo(torch.tensor([[0.5], [-0.5]]), batch, against="prompt_confidence"), 4)
     [[0.7131], [-0.2869]]
+
+    Raises:
+        RecipeError: ``lowest`` is no part of the tokens.
     """
+    if not 0 < lowest <= 1:
+        raise RecipeError(
+            f"shape 'pro_grpo': lowest={lowest} is no part of the tokens.", "Give it above 0 and up to 1."
+        )
     said, group_B = sequences(batch), batch.group_B
     logp_BM = said.pack(token_signal(batch, "token_logp"))
     ascending_BM = logp_BM.sort(-1).values  # what is no token has 0, which is last
-    kept_B = (said.mask_BM.sum(-1) * lowest).ceil().clamp(min=1)
+    kept_B = (said.mask_BM.sum(-1).double() * lowest - 1e-9).ceil().clamp(min=1).long()
     kept_BM = torch.arange(said.mask_BM.shape[1], device=group_B.device) < kept_B[:, None]
     least_B = (ascending_BM * kept_BM).sum(-1) / kept_B
     confidence_B = least_B.exp()
@@ -68,4 +76,4 @@ def pro_grpo(
 def _of_trajectory(batch: TurnBatch, name: str) -> Tensor:
     """A signal of trajectories; of turns the first one's, (B,)."""
     x = signal(batch, name)
-    return x[:, 0] * batch.mask_BK[:, 0] if x.dim() == 2 else x
+    return x[:, :1].sum(-1) if x.dim() == 2 else x

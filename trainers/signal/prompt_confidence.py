@@ -35,10 +35,12 @@ def prompt_confidence(
 
     ProGRPO's c(q) (Li et al. 2026), for the shape `pro_grpo` with `against: prompt_confidence`. The prompt is what stands before the
     first sampled token, its first token aside, which nothing foretells; later observations are the environment's and are not read.
-    Each distinct prompt is read once.
+    Each distinct prompt is read once; one of a single token has 0.
 
     >>> confidence(torch.tensor([-2, -0.1, -0.1, -1.5, -0.05, -0.1, -0.2, -0.1, -0.1, -0.1]), 0.2)
     0.17377394345044514
+    >>> confidence(-torch.arange(1.0, 26), 0.28) == confidence(-torch.arange(19.0, 26), 1)  # 7 of 25, not 7.000000000000001
+    True
 
     Raises:
         RecipeError: ``lowest`` is no part of the tokens.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Episode, Turn
+from turnwise.agents.core import Episode
+from turnwise.envs.messages import Message
 from turnwise.envs.worlds.meta_reasoning import TAGS, tag_of
 from turnwise.registry import component
 from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.spoken import spoken
 from turnwise.trainers.kit.stand_in import turns_of
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
@@ -37,12 +40,15 @@ def tag(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Me
 
     ``tag_reward`` is 1 for a plan if the episode succeeded, for exploring if the command is none of the earlier valid
     ones, for reflection if the command before was refused and this one differs from it; else 0. A turn whose command is refused counts as
-    without a tag. A command is the message without its tagged thought, and its tool calls. Zhang et al. 2025: paid on the turn that made the plan,
+    without a tag. A command is the message without its tagged thought, and its tool calls, but for case and white space; what stands in
+    a call's arguments is no tag. Zhang et al. 2025: paid on the turn that made the plan,
     in any environment whose instruction asks for the tags; household's own `meta_reasoning` pays by stricter rules, and at the end.
 
-    >>> of_turns(["<planning>a</planning>x", "<explore>b</explore>x", "<explore>c</explore>y"], [False] * 3, solved=True)
+    >>> said = ["<planning>a</planning>x", "<explore>b</explore>x", "<explore>c</explore>y"]
+    >>> of_turns([Message("assistant", text) for text in said], [False] * 3, solved=True)
     ([1, 2, 2], [1.0, 0.0, 1.0])
-    >>> of_turns(["x", "<reflection>b</reflection>y"], [True, False], solved=False)
+    >>> said = ["x", "<reflection>b</reflection>y"]
+    >>> of_turns([Message("assistant", text) for text in said], [True, False], solved=False)
     ([0, 3], [0.0, 1.0])
     """
     shape = batch.turns.mask_BK.shape
@@ -57,32 +63,28 @@ def tag(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Me
 def _of_episode(episode: Episode) -> tuple[list[int], list[float]]:
     turns = episode.trajectory.turns
     return of_turns(
-        [_text(turn) for turn in turns], [turn.bad_action for turn in turns], solved=episode.success
+        [turn.action for turn in turns], [turn.bad_action for turn in turns], solved=episode.success
     )
 
 
-def _text(turn: Turn) -> str:
-    calls = "".join(f"\n{call.name} {call.arguments!r}" for call in turn.action.tool_calls)
-    return turn.action.content + calls
-
-
-def of_turns(texts: Sequence[str], refused: Sequence[bool], *, solved: bool) -> tuple[list[int], list[float]]:
+def of_turns(
+    actions: Sequence[Message], refused: Sequence[bool], *, solved: bool
+) -> tuple[list[int], list[float]]:
     """The tags of an episode's turns, and what is paid for them."""
-    tried, before = set[str](), ""  # the refused command before, if it was
+    tried = set[str]()
+    before: str | None = None  # the command before, if it was refused
     tags, paid = list[int](), list[float]()
-    for text, bad in zip(texts, refused, strict=True):
-        command = _THOUGHT.sub("", text).strip()
-        said = "" if bad else tag_of(text)
+    for action, bad in zip(actions, refused, strict=True):
+        command = spoken(dataclasses.replace(action, content=_THOUGHT.sub("", action.content)))
+        said = "" if bad else tag_of(action.content)
         tags.append(TAGS.index(said) + 1 if said else 0)
         earns = {
             "planning": solved,
             "explore": command not in tried,
-            "reflection": bool(before) and command != before,
+            "reflection": before is not None and command != before,
         }
         paid.append(float(earns.get(said, False)))
-        if bad:
-            before = command or "?"
-        else:
+        if not bad:
             tried.add(command)
-            before = ""
+        before = command if bad else None
     return tags, paid
