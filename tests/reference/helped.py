@@ -162,29 +162,6 @@ def is_hinted(episode: Episode, before: Episode, hint: list[str], template: str)
         conversation.append(turn.action)
 
 
-@reference("guide", "hint", demonstrator=["null"], turns=[4, 2], writer=["self", "scripted:echo"])
-def hint(guide: Part, demonstrator: str = "gold", turns: int = 1, writer: str = "") -> None:
-    if writer:
-        plain, found, _ = guided(guide, "calc/bare")
-        assert found == plain, (
-            "an echo of the question gives the answer away, and the obedient model says a mark"
-        )
-        return
-    for suite, template in (("calc/bare", ""), ("shop/quick", ""), ("shop/quick", FORGETS)):
-        plain, found, plans = guided(guide, suite, template=template)
-        assert len(found) == len(plain)
-        helped = 0
-        for number, (before, after, plan) in enumerate(zip(plain, found, plans, strict=True)):
-            if number in (1, 2) or demonstrator == "null" or len(plan) > turns:
-                assert after == before
-                continue
-            helped += 1
-            assert len(after) == len(before)
-            for one, other in zip(after, before, strict=True):
-                is_hinted(one, other, plan[:turns], template)
-        assert helped == (0 if demonstrator == "null" or len(plans[0]) > turns else 2)
-
-
 @reference(
     "guide", "prefix", demonstrator=["null"], share=[0.3], length=[0.1, 0.6, 1.0], where=["all"],
     method=["aggrevate", "lols", "d2lols"], mix=[0.3], until=[3], each=[True],

@@ -34,7 +34,10 @@ class RiddleState(NamedTuple):
 
 
 class Riddle(AgentEnv[RiddleState]):
-    """Say so many words, one in each turn; the first that is wrong ends it. A right word is praised between marks of help."""
+    """Say so many words, one in each turn; the first that is wrong ends it. A right word is praised between marks of help.
+
+    One that is ``paid`` pays at its end by chance, whether it is solved or not.
+    """
 
     system = "Guess."
     blocking = False
@@ -42,7 +45,7 @@ class Riddle(AgentEnv[RiddleState]):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         drawn = [rng.choice(WORDS) for _ in range(knobs.get("words", 1))]
-        options = {"words": drawn, "silent": "silent" in knobs}
+        options = {"words": drawn, "silent": "silent" in knobs, "paid": "paid" in knobs}
         return Task("test/Riddle-v0", f"Riddle {rng.random()}", options)
 
     def initial(self, task: Task) -> tuple[RiddleState, str]:
@@ -50,11 +53,12 @@ class Riddle(AgentEnv[RiddleState]):
 
     def transition(self, state: RiddleState, action: Message) -> Transition[RiddleState]:
         words: list[str] = self.task.options["words"]
+        pay = {"outcome": self.rng().choice((0.0, 0.25, 0.5))} if self.task.options["paid"] else {}
         if action.content != words[state.right]:
-            return Transition(state, "wrong", {}, EndReason.FAILED, {"right": state.right})
+            return Transition(state, "wrong", pay, EndReason.FAILED, {"right": state.right})
         after = RiddleState(state.right + 1)
         if after.right == len(words):
-            return Transition(after, "solved", {"outcome": 1.0}, EndReason.SOLVED)
+            return Transition(after, "solved", pay or {"outcome": 1.0}, EndReason.SOLVED)
         return Transition(after, "and then? <guidance>right so far</guidance>")
 
     def gold(self, state: RiddleState) -> str:
@@ -69,8 +73,9 @@ class Riddle(AgentEnv[RiddleState]):
 @functools.cache
 def riddles() -> None:
     register("test/Riddle-v0", f"{__name__}:Riddle", "Words.")
-    for words in (1, 2):
+    for words in (1, 2, 5):
         register_suite(Suite(f"riddle/{words}", "test/Riddle-v0", "Words.", {"words": words}))
+    register_suite(Suite("riddle/paid", "test/Riddle-v0", "Words.", {"paid": True}))
     register_suite(Suite("riddle/silent", "test/Riddle-v0", "Words.", {"silent": True}))
 
 

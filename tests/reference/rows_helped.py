@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
 from math import ceil
+from random import Random
 from typing import Any, NamedTuple
 
 from helped import Part, actions, obedient
 from plain import reference, refuses
 from reattempted import riddles
 
-from turnwise.agents.core import Completion, Episode, Sampling
+from turnwise import registry
+from turnwise.agents.core import Completion, Episode, Outcome, Sampling
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import EndReason
+from turnwise.registry import component
 from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.guide.core import GuidePlayer
+from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.strategy.chain import chain
 from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
@@ -27,7 +34,10 @@ SIZE = 3
 
 
 class Knowing:
-    """Solves a riddle where it ``knows``, says ``early`` right words before it fails where it does not, and answers questions."""
+    """Solves a riddle where it ``knows``, says ``early`` right words before it fails where it does not, and answers questions.
+
+    Of each riddle it keeps the hints that it was told, in order.
+    """
 
     version, context_length = 0, 4096
 
@@ -35,6 +45,7 @@ class Knowing:
         self.knows, self.early, self.answer = knows, early, answer
         self.plain, self.questions = obedient(), list[str]()
         self.plans: dict[str, list[str]] = {}
+        self.hints: dict[str, list[str]] = {}
 
     async def generate(self, prompt_ids: Any, sampling: Any, *, stop_ids: Any, seed: int) -> Completion:
         text = self.plain.renderer.tokenizer.decode(list(prompt_ids))
@@ -42,10 +53,12 @@ class Knowing:
             self.questions.append(text)
             said = self.answer
         else:
-            plan = next(words for prompt, words in self.plans.items() if prompt in text)
+            prompt, plan = next((prompt, words) for prompt, words in self.plans.items() if prompt in text)
             turn = text.count("<|assistant|>") - 1
-            hint = text.partition("Hint: ")[2].partition("<|")[0].strip()
-            knows = bool(hint) and self.knows(hint, plan)
+            hint = text.partition("Hint: ")[2].partition("<|")[0]
+            if "Hint: " in text and turn == 0:
+                self.hints.setdefault(prompt, []).append(hint)
+            knows = bool(hint.strip()) and self.knows(hint.strip(), plan)
             said = plan[turn] if turn < len(plan) and (knows or turn < self.early) else "?"
         ids = (*self.plain.renderer.tokenizer.encode(said, add_special_tokens=False), next(iter(stop_ids)))
         return Completion(ids, (-0.5,) * len(ids), stopped=True)
@@ -55,30 +68,70 @@ class Knowing:
 
 
 class Rows(NamedTuple):
-    """Three groups before and after a guide; the second one was solved by its first member."""
+    """Three groups before and after a guide; the second one was solved by its first member. And all that it played, in order."""
 
     plain: list[Group]
     found: list[Group]
     engine: Knowing
+    played: list[dict[int, list[Episode]]]
 
     @property
     def plans(self) -> list[list[str]]:
         return [group[0].task.options["words"] for group in self.plain]
 
+    @property
+    def hints(self) -> list[list[str]]:
+        """What was told in each group, in order."""
+        return [self.engine.hints.get(group[0].task.prompt, []) for group in self.plain]
 
-def on_riddles(guide: Part, engine: Knowing, *, words: int = 2, update: int = 0) -> Rows:
+
+class Watched(GuidePlayer):
+    """Keeps what a guide plays; of that, one episode of each group that is ``lost`` fails."""
+
+    played: list[dict[int, list[Episode]]]
+    lost: int | None
+
+    async def play(self, requests: Any, policy: Any) -> dict[int, list[Episode]]:
+        found = await super().play(requests, policy)
+        if self.lost is not None and requests and min(map(len, requests.values())) > 1:
+            found = {n: without(every, (self.lost + n) % SIZE) for n, every in found.items()}
+        self.played.append(found)
+        return found
+
+
+def without(group: Sequence[Episode], lost: int | None) -> list[Episode]:
+    """One member could not be played."""
+    return [
+        dataclasses.replace(one, outcome=Outcome.INFRA_ERROR) if i == lost else one
+        for i, one in enumerate(group)
+    ]
+
+
+def on_riddles(
+    guide: Part,
+    engine: Knowing,
+    *,
+    words: int | str = 2,
+    update: int = 0,
+    seed: int = 0,
+    lost: int | None = None,
+) -> Rows:
+    """``lost`` is the member of the last group that failed to be played; of those that are played with help another one does."""
     riddles()
     policy = ModelPolicy(engine, engine.plain.renderer, Sampling(max_tokens=200))  # pyright: ignore
     runner = RolloutRunner(policy, as_is)
+    player = Watched(runner, policy, {}, seed, update)
+    player.played, player.lost = [], lost
 
     async def run() -> tuple[list[Group], list[Group]]:
-        plan = plan_groups(f"riddle/{words}", 3, SIZE)
+        plan = plan_groups(f"riddle/{words}", 3, SIZE, seed)
         engine.plans = {one[0].task.prompt: one[0].task.options["words"] for one in plan}
         given = await chain(runner, plan)
         given[1] = [dataclasses.replace(given[1][0], end=EndReason.SOLVED), *given[1][1:]]
-        return given, await guide(GuidePlayer(runner, policy, {}, 0, update), given)
+        given[2] = without(given[2], lost)
+        return given, await guide(player, given)
 
-    return Rows(*asyncio.run(run()), engine)
+    return Rows(*asyncio.run(run()), engine, player.played)
 
 
 def source_of(episode: Episode) -> str:
@@ -102,7 +155,7 @@ def never(hint: str, plan: list[str]) -> bool:
 
 @reference("guide", "acnchor", demonstrator=["null"], where=["unsolved"])
 def acnchor(guide: Part, demonstrator: str = "gold", where: str = "all") -> None:
-    plain, found, _ = rows = on_riddles(guide, Knowing(never))
+    plain, found, *_ = rows = on_riddles(guide, Knowing(never))
     for n, (old, new) in enumerate(zip(plain, found, strict=True)):
         if demonstrator == "null" or (n == 1 and where == "unsolved"):
             assert new == old
@@ -121,22 +174,26 @@ def acnchor(guide: Part, demonstrator: str = "gold", where: str = "all") -> None
 def ghpo(
     guide: Part, shares: tuple[float, ...] = (0.25, 0.5, 0.75), demonstrator: str = "gold", start: int = 0
 ) -> None:
-    refuses(lambda: on_riddles(lambda p, g: guide(p, g, shares=(0.5, 0.25)), Knowing(never)))
-    half: Knows = lambda hint, plan: len(hint) >= 0.4 * len("\n".join(plan))
-    for knows in (half, never):
+    for wrong in ((), (0.5, 0.25), (0.5, 0.5), (0.0, 0.5), (0.5, 1.25)):
+        refuses(lambda wrong=wrong: on_riddles(lambda p, g: guide(p, g, shares=wrong), Knowing(never)))
+    for least in (0.2, 0.4, 2.0):
+        knows: Knows = lambda hint, plan, least=least: len(hint) >= least * len("\n".join(plan))
         for update in {start - 1, start} - {-1}:
-            plain, found, engine = rows = on_riddles(guide, Knowing(knows), update=update)
+            plain, found, engine, _ = rows = on_riddles(guide, Knowing(knows), words=5, update=update)
             for n, (old, new) in enumerate(zip(plain, found, strict=True)):
                 if n == 1 or demonstrator == "null" or update < start:
                     assert new == old
+                    assert rows.hints[n] == []
                     continue
                 whole = "\n".join(rows.plans[n])
-                tried = [whole[: round(share * len(whole))] for share in shares]
-                used = next((one for one in tried if knows(one.strip(), rows.plans[n])), tried[-1])
+                parts = [whole[: round(share * len(whole))] for share in shares]
+                enough = next((i for i, one in enumerate(parts) if knows(one.strip(), rows.plans[n])), None)
+                told = parts if enough is None else parts[: enough + 1]
+                assert rows.hints[n] == [one for one in told for _ in range(SIZE)]
                 for one in new:
-                    assert f"Hint: {used}<|" in sampled_under(one, engine)
+                    assert f"Hint: {told[-1]}<|" in sampled_under(one, engine)
                     assert learned_under(one, engine) == sampled_under(one, engine)
-                    assert (one.success, source_of(one)) == (knows is half, "guide/ghpo")
+                    assert (one.success, source_of(one)) == (enough is not None, "guide/ghpo")
 
 
 @reference("guide", "scaf_grpo", start=[1], tiers=[("solution",)], demonstrator=["null"])
@@ -146,13 +203,18 @@ def scaf_grpo(
     tiers: tuple[str, ...] = ("knowledge", "plan", "solution"),
     demonstrator: str = "gold",
 ) -> None:
-    refuses(lambda: on_riddles(lambda p, g: guide(p, g, tiers=("plan", "plan")), Knowing(never)))
+    """Told one level after the other until it knows: lines enough, each tier a quarter further in each step."""
+    for wrong in ((), ("plan", "plan")):
+        refuses(lambda wrong=wrong: on_riddles(lambda p, g: guide(p, g, tiers=wrong), Knowing(never)))
     for lines in (2, 4, 99):
+        knows: Knows = lambda hint, plan, lines=lines: len(hint.splitlines()) >= lines
         for update in (start - 1, start):
-            plain, found, engine = rows = on_riddles(
-                guide, Knowing(lambda hint, plan, lines=lines: len(hint.splitlines()) >= lines), update=update
-            )
+            plain, found, engine, _ = rows = on_riddles(guide, Knowing(knows), words=5, update=update)
             for n, (old, new) in enumerate(zip(plain, found, strict=True)):
+                if n == 1 or demonstrator == "null" or update < start:
+                    assert new == old
+                    assert rows.hints[n] == []
+                    continue
                 plan = rows.plans[n]
                 items = {"knowledge": sorted(set(plan)), "plan": plan, "solution": plan}
                 levels = [
@@ -161,31 +223,39 @@ def scaf_grpo(
                     for t in range(len(tiers))
                     for step in (1, 2, 3, 4)
                 ]
-                used = next((level for level in levels if len(level) >= lines), None)
-                if n == 1 or demonstrator == "null" or update < start or used is None:
+                enough = next((i for i, level in enumerate(levels) if len(level) >= lines), None)
+                told = levels if enough is None else levels[: enough + 1]
+                assert rows.hints[n] == ["\n".join(level) for level in told]
+                if enough is None:
                     assert new == old
                     continue
                 assert [*new[1:]] == [*old[1:]]
                 assert new[0].success
-                assert f"Hint: {chr(10).join(used)}<|" in learned_under(new[0], engine)
+                assert f"Hint: {chr(10).join(told[-1])}<|" in learned_under(new[0], engine)
                 assert source_of(new[0]) == "guide/scaf_grpo"
 
 
-@reference("guide", "nurl", demonstrator=["null"], unhinted=[0, 2, -1])
+@reference("guide", "nurl", demonstrator=["null"], unhinted=[0, 2, SIZE, SIZE + 1, -1])
 def nurl(make: Part, demonstrator: str = "gold", unhinted: int = 1) -> None:
     if unhinted < 0:
         refuses(make)
         return
-    guide = make()
+    guide, told = make(), max(0, SIZE - unhinted)
     for again in range(2):
-        plain, found, engine = on_riddles(guide, Knowing(lambda hint, plan: hint == "think twice"))
-        asked = 0 if again or demonstrator == "null" else 2 * 2
-        assert len(engine.questions) == asked, "a path and a cue for each task, once"
+        plain, found, engine, _ = rows = on_riddles(guide, Knowing(lambda hint, plan: hint == "think twice"))
+        helped = [] if demonstrator == "null" else [0, 2]
+        wrote = [] if again else helped
+        assert len(engine.questions) == 2 * len(wrote), "a path and a cue for each task, once"
+        for question, (step, n) in zip(engine.questions, product("pc", wrote), strict=True):
+            solution = "\n".join(rows.plans[n])
+            assert f"Task:\n{plain[n][0].task.prompt}\n\n" in question
+            shown = f"Solution:\n{solution}" if step == "p" else "Explanation:\nthink twice"
+            assert shown in question
+            assert (solution in question) == (step == "p"), "the cue is written from the path alone"
         for n, (old, new) in enumerate(zip(plain, found, strict=True)):
-            if n == 1 or demonstrator == "null":
+            if n not in helped:
                 assert new == old
                 continue
-            told = SIZE - unhinted
             assert [one.success for one in new] == [i < told for i in range(SIZE)]
             for i, one in enumerate(new):
                 assert ("Hint: think twice<|" in learned_under(one, engine)) == (i < told)
@@ -194,15 +264,17 @@ def nurl(make: Part, demonstrator: str = "gold", unhinted: int = 1) -> None:
     other = make()
     other.restore(PartState({**guide.state().numbers}))
     assert other.state() == guide.state()
-    assert not on_riddles(other, Knowing(never)).engine.questions
-    plain, found, _ = on_riddles(make(), Knowing(never, answer="You: BUY, search or product!"), words=1)
+    rows = on_riddles(other, Knowing(never))
+    assert not rows.engine.questions
+    assert rows.hints == [["think twice"] * (told if n in helped else 0) for n in range(3)]
+    plain, found, *_ = on_riddles(make(), Knowing(never, answer="You: BUY, search or product!"), words=1)
     assert found == plain, "a cue that gives the answer away is not used"
 
 
 @reference("guide", "expo", demonstrator=["null"], verified=[False], told=["solution"])
 def expo(guide: Part, demonstrator: str = "gold", verified: bool = True, told: str = "answer") -> None:
     for knows in (lambda hint, plan: True, never):
-        plain, found, engine = rows = on_riddles(guide, Knowing(knows))
+        plain, found, engine, _ = rows = on_riddles(guide, Knowing(knows))
         for n, (old, new) in enumerate(zip(plain, found, strict=True)):
             if n == 1 or demonstrator == "null" or (verified and knows is never):
                 assert new == old
@@ -215,26 +287,97 @@ def expo(guide: Part, demonstrator: str = "gold", verified: bool = True, told: s
             assert (source_of(new[0]), new[0].success) == ("guide/expo", knows is not never)
 
 
-@reference("guide", "scope", judge=["critic"], threshold=[0.0], demonstrator=["null"])
+@reference(
+    "guide", "scope", judge=["critic", "graded"], threshold=[0.0, 0.5], demonstrator=["null"],
+    also=[{"judge": "graded", "threshold": 0.65}, {"judge": "graded", "demonstrator": "null"}],
+)  # fmt: skip
 def scope(guide: Part, judge: str = "gold", threshold: float = 0.6, demonstrator: str = "gold") -> None:
-    if judge != "gold":
-        refuses(lambda: on_riddles(guide, Knowing(never)))
+    if judge == "critic":
+        assert "principle" in refuses(lambda: on_riddles(guide, Knowing(never)))
         return
-    for early in (0, 1):
-        plain, found, _ = rows = on_riddles(guide, Knowing(never, early=early))
-        for n, (old, new) in enumerate(zip(plain, found, strict=True)):
-            if not (early and threshold) or demonstrator == "null":
-                assert new == old
-                continue
-            row = 1 if n == 1 else 0
-            for i, (before, after) in enumerate(zip(old, new, strict=True)):
-                if i != row:
-                    assert after == before
-                    continue
-                assert actions(after) == rows.plans[n]
-                first, second = after.trajectory.turns
-                assert first == before.trajectory.turns[0]
-                assert (second.reply.source, second.reply.logprobs, second.weight) == ("guide/scope", (), 1.0)
+    seen = set[Mended | None]()
+    for salt in range(6):
+        lost = salt % SIZE
+        for early in (4,) if judge == "graded" else (0, 1):
+            words = 5 if judge == "graded" else 2
+            with graded(salt):
+                plain, found, *_ = rows = on_riddles(
+                    guide, Knowing(never, early=early), words=words, lost=lost
+                )
+            for n, (old, new) in enumerate(zip(plain, found, strict=True)):
+                of = functools.partial(grade, salt) if judge == "graded" else by_gold
+                mended = first_of_longest(old, of, threshold) if demonstrator != "null" else None
+                seen.add(mended)
+                for i, (before, after) in enumerate(zip(old, new, strict=True)):
+                    if mended is None or i != mended.row:
+                        assert after == before
+                        continue
+                    assert actions(after) == rows.plans[n]
+                    assert after.success
+                    for k, turn in enumerate(after.trajectory.turns):
+                        said = (turn.reply.source, turn.reply.logprobs, turn.weight)
+                        if k < mended.turn:
+                            assert turn == before.trajectory.turns[k]
+                        else:
+                            assert said == ("guide/scope", (), 1.0)
+        if judge == "gold":
+            break
+    assert (seen == {None}) == (demonstrator == "null" or threshold == 0)
+    if judge == "graded" and demonstrator != "null":
+        assert len({one.turn for one in seen if one}) > 2
+        assert {one.row for one in seen if one} == {*range(SIZE)}
+
+
+class Mended(NamedTuple):
+    """The row of a group that is mended, from one of its turns on."""
+
+    row: int
+    turn: int
+
+
+Grade = Callable[[Episode, int], float]
+
+
+def first_of_longest(group: Group, of: Grade, threshold: float) -> Mended | None:
+    best: Mended | None = None
+    for i, one in enumerate(group):
+        bad = [k for k in range(len(one.trajectory.turns)) if of(one, k) < threshold]
+        failed = one.outcome.counts and not one.success
+        if failed and bad and bad[0] > (best.turn if best else 0):
+            best = Mended(i, bad[0])
+    return best
+
+
+def by_gold(episode: Episode, turn: int) -> float:
+    """The word was right, or ended it."""
+    return float(str(episode.trajectory.turns[turn].action) == episode.task.options["words"][turn])
+
+
+def grade(salt: int, episode: Episode, turn: int) -> float:
+    return Random(f"{salt} {episode.seed} {turn}").choice([0.4, 0.6, 0.65, 0.9, 0.9])
+
+
+@contextmanager
+def graded(salt: int) -> Iterator[None]:
+    """A judge of this name, of more marks than gold's, for as long as it lasts."""
+
+    @component("judge", "graded", gives=("principle",))
+    async def by_chance(groups: Sequence[Group]) -> list[Group]:
+        assert all(one.outcome.counts for group in groups for one in group)
+        return [
+            [
+                with_signals(
+                    one, [{"principle": grade(salt, one, k)} for k in range(len(one.trajectory.turns))]
+                )
+                for one in group
+            ]
+            for group in groups
+        ]
+
+    try:
+        yield
+    finally:
+        registry._components.pop(("judge", "graded"))  # pyright: ignore[reportPrivateUsage]
 
 
 @reference(
@@ -242,25 +385,55 @@ def scope(guide: Part, judge: str = "gold", threshold: float = 0.6, demonstrator
     also=[{"form": "written", "critic": "scripted:echo"}, {"form": "answer", "demonstrator": "null"}],
 )  # fmt: skip
 def critique(guide: Part, form: str = "report", critic: str = "", demonstrator: str = "gold") -> None:
-    engine = Knowing(lambda hint, plan: any(word in hint for word in (plan[0], "think twice", "Below are")))
-    plain, found, _ = rows = on_riddles(guide, engine, words=1)
-    assert len(engine.questions) == (3 * SIZE if form == "written" and not critic else 0)
-    for n, (old, new) in enumerate(zip(plain, found, strict=True)):
-        assert [*new[:-1]] == [*old[:-1]]
-        last, (word,) = new[-1], rows.plans[n]
-        assert source_of(last) == "guide/critique"
-        said = sampled_under(last, engine)
-        assert "An earlier attempt:\n?" in said
-        solved_first = n == 1 and not last.success
-        verdict = f"The earlier attempt was {'right' if solved_first else 'wrong'}."
-        helps = {"report": True, "verdict": False, "answer": demonstrator == "gold", "written": True}[form]
-        wanted = {
-            "report": f"Hint: Hint: {word}" if n != 1 else "", "verdict": f"Hint: {verdict}",
-            "answer": f"Hint: {verdict} The answer:\n{word}" if helps else f"Hint: {verdict}",
-            "written": "Hint: Below are" if critic else "Hint: think twice",
-        }[form]  # fmt: skip
-        assert wanted in said or (n == 1 and form == "answer")
-        assert last.success == helps
-        plain_prompt = learned_under(last, engine)
-        assert "Hint" not in plain_prompt
-        assert "earlier attempt" not in plain_prompt
+    """Half of what is told helps, by chance; of those that were played with it, the first that is right or the best paid stands last."""
+    rng, kinds = Random(0), set[bool]()
+    for seed in range(5):
+        engine = Knowing(lambda hint, plan: rng.random() < 0.4)
+        rows = on_riddles(guide, engine, words="paid", seed=seed, lost=seed if seed < SIZE else None)
+        assert len(rows.played) == (2 if form == "answer" else 1)
+        _asked_for_critiques(rows, form=form if not critic else "")
+        for n, (old, new) in enumerate(zip(rows.plain, rows.found, strict=True)):
+            if not all(one.outcome.counts for one in old):
+                assert new == old
+                assert rows.hints[n] == []
+                continue
+            told = {"right": "The earlier attempt was right.", "wrong": "The earlier attempt was wrong."}
+            of_each = [told["right" if one.success else "wrong"] for one in old]
+            if form == "answer" and demonstrator == "gold":
+                of_each = [f"{verdict} The answer:\n{rows.plans[n][0]}" for verdict in of_each]
+            if form == "report":
+                (word,) = rows.plans[n]
+                of_each = [
+                    verdict if one.success else f"Hint: {word}"
+                    for one, verdict in zip(old, of_each, strict=True)
+                ]
+            if form == "written":
+                of_each = [] if critic else ["think twice"] * SIZE
+            if of_each:
+                assert sorted(rows.hints[n]) == sorted(of_each)
+            else:
+                assert all(hint.startswith("Below are a task") for hint in rows.hints[n])
+            assert [*new[:-1]] == [*old[:-1]]
+            tried = [one for one in rows.played[-1][n] if one.outcome.counts]
+            assert 0 < len(tried) <= len(rows.played[-1][n]) == SIZE
+            right = [one for one in tried if one.success]
+            most = max(one.trajectory.total_reward for one in tried)
+            assert new[-1] == (
+                right[0] if right else next(one for one in tried if one.trajectory.total_reward == most)
+            )
+            kinds |= {bool(right)}
+            assert source_of(new[-1]) == "guide/critique"
+            assert "An earlier attempt:\n?\n\nHint: " in sampled_under(new[-1], engine)
+            plain_prompt = learned_under(new[-1], engine)
+            assert "Hint" not in plain_prompt
+            assert "earlier attempt" not in plain_prompt
+    assert kinds == {True, False}
+
+
+def _asked_for_critiques(rows: Rows, form: str) -> None:
+    """The policy is asked about each attempt of the groups that were played as a whole."""
+    whole = [group for group in rows.plain if all(one.outcome.counts for one in group)]
+    attempts = [one for group in whole for one in group] if form == "written" else []
+    for one, question in zip(attempts, rows.engine.questions, strict=True):
+        assert f"an attempt at it, which {'was right' if one.success else 'was wrong'}. " in question
+        assert f"[told] {one.task.prompt}\n[turn 1] ?" in question

@@ -13,6 +13,7 @@ import contexts  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401
 import helped  # noqa: F401
+import hinted  # noqa: F401
 import imitation  # noqa: F401
 import judged  # noqa: F401
 import learned  # noqa: F401

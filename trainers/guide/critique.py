@@ -68,21 +68,23 @@ async def critique(
             attempt = "\n".join(actions_of(episode))
             told[request.seed] = REFINE.format(attempt=attempt, critique=text)
     refined = await player.play(asked, told_by_seed(player, "guide/critique", told, keeps=False))
-    best = {n: max(every, key=_worth) for n, every in refined.items()}
-    return with_rows(groups, {n: (len(groups[n]) - 1, one) for n, one in best.items() if one.outcome.counts})
+    best = {n: best_of(every) for n, every in refined.items()}
+    return with_rows(groups, {n: (len(groups[n]) - 1, one) for n, one in best.items() if one is not None})
 
 
-def _worth(episode: Episode) -> tuple[bool, bool, float]:
-    """Of equals ``max`` takes the first: of those that are right it is that, whatever they are paid.
+def best_of(tried: Sequence[Episode]) -> Episode | None:
+    """The first that is right, whatever it is paid, else the first of those that are paid most; None where none counts.
 
     >>> from turnwise.envs.core import EndReason
     >>> from turnwise.trainers.kit.toy_batches import episode
-    >>> tried = [episode([paid], end=end) for paid, end in ((0.9, EndReason.FAILED), (0.5, EndReason.SOLVED), (1, EndReason.SOLVED))]
-    >>> max(tried, key=_worth) is tried[1]
-    True
+    >>> failed, solved = EndReason.FAILED, EndReason.SOLVED
+    >>> tried = [episode([paid], end=end) for paid, end in ((0.5, failed), (0.9, failed), (0.5, solved), (1, solved))]
+    >>> best_of(tried) is tried[2], best_of(tried[:2]) is tried[1], best_of([])
+    (True, True, None)
     """
-    paid = 0.0 if episode.success else episode.trajectory.total_reward
-    return episode.outcome.counts, episode.success, paid
+    counting = [one for one in tried if one.outcome.counts]
+    right = [one for one in counting if one.success]
+    return max(right[:1] or counting, key=lambda one: one.trajectory.total_reward, default=None)
 
 
 async def _critiques(player: GuidePlayer, group: Group, form: str, critic: str, answer: str) -> list[str]:

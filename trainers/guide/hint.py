@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.guide.core import GuidePlayer, is_solved, is_unsolved
-from turnwise.trainers.guide.rows import actions_of, leaks, solutions, written
-from turnwise.trainers.guide.told import ToldPolicy
+from turnwise.trainers.guide.core import GuidePlayer, is_solved
+from turnwise.trainers.guide.rows import actions_of, leaks, solutions, told_by_seed, unsolved, written
 from turnwise.trainers.kit.asking import judge_policy
 
 QUESTION = """\
@@ -48,9 +47,9 @@ async def hint(
     >>> guided == plain  # an untrained model solves nothing, whatever it is told
     True
     """
-    unsolved = {number: group for number, group in enumerate(groups) if is_unsolved(group)}
-    shown = await solutions(player, unsolved, demonstrator)
-    hints = {one.task.id: "\n".join(actions_of(one)[:turns]) for one in shown.values()}
+    hard = unsolved(groups)
+    shown = await solutions(player, hard, demonstrator)
+    hints = {n: "\n".join(actions_of(one)[:turns]) for n, one in shown.items()}
     if writer:
         policy = player.policy if writer == "self" else judge_policy(writer)
         asked = {
@@ -58,15 +57,8 @@ async def hint(
             for n, one in shown.items()
         }
         wrote = await written(policy, asked, player.update)
-        hints = {
-            one.task.id: wrote[n]
-            for n, one in shown.items()
-            if wrote[n] and not leaks(wrote[n], actions_of(one))
-        }
-    again = {number: group for number, group in unsolved.items() if group[0].task.id in hints}
-    reads = ToldPolicy("guide/hint", player.model, lambda history: f"Hint: {hints[history.task.id]}")
-    told = await player(again, reads)
-    return [
-        told[number] if number in told and is_solved(told[number]) else [*group]
-        for number, group in enumerate(groups)
-    ]
+        hints = {n: text for n, text in wrote.items() if text and not leaks(text, actions_of(shown[n]))}
+    asked = player.requests({n: hard[n] for n in hints})
+    told = {one.seed: f"Hint: {hints[n]}" for n, every in asked.items() for one in every}
+    again = await player.play(asked, told_by_seed(player, "guide/hint", told, keeps=False))
+    return [again[n] if is_solved(again.get(n, ())) else [*group] for n, group in enumerate(groups)]
