@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
-import itertools
+import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+import numpy
 from drawn import LATER, SETUP, fair, refused
 from plain import agree, mean, reference
 
+from turnwise.envs.core import EndReason
 from turnwise.trainers.check.sampler import outcomes
-from turnwise.trainers.sampler.core import GroupRequest, Sampler, SamplerSetup, SeenGroup
+from turnwise.trainers.core import PartState
+from turnwise.trainers.kit.toy_batches import episode
+from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
 
-Make = Callable[[SamplerSetup], Any]
+Make = Callable[..., Any]
 SUITES = ["sort/4", "shop/quick"]
 
 
@@ -24,7 +29,8 @@ def updates(
     """Plan and answer; some groups lose episodes, one now and then loses all."""
     for update in range(first, first + n):
         asked = sampler.plan(update, 0, 6)
-        assert [*sampler.plan(update, 0, 2), *sampler.plan(update, 2, 4)] == asked
+        if update < first + 2:
+            assert [*sampler.plan(update, 0, 2), *sampler.plan(update, 2, 4)] == asked
         assert len({(one.suite, one.index) for one in asked}) == 6
         assert all(one.episodes in sampler.sizes for one in asked)
         seen = [
@@ -42,6 +48,16 @@ def softened(scores: Sequence[float], temperature: float) -> list[float]:
     return [one / sum(raised) for one in raised]
 
 
+def stored(sampler: Any, make: Make) -> None:
+    """Another one that goes on from what was written of it is like it."""
+    written = json.dumps({**sampler.state().numbers})
+    other = make(SETUP)
+    other.restore(PartState(json.loads(written)))
+    assert json.dumps({**other.state().numbers}) == written
+    assert other.plan(90, 0, 6) == sampler.plan(90, 0, 6)
+    assert other.figures() == sampler.figures()
+
+
 def new_ones(sampler: Any, make: Make) -> None:
     """Of whatever suite they are, the tasks of an update are those that no earlier one may play."""
     assert not sampler.returns
@@ -56,24 +72,32 @@ def by_weight(sampler: Any) -> None:
         agree(sampler.figures()[f"weight/{suite}"], weight, "figure")
 
 
+def _advantages(n: int) -> list[float]:
+    return [(-1) ** i * ((7 * i) % 11) / 16 for i in range(n)]
+
+
 @reference("sampler", "dump", temperature=[0.5], window=[5])
 def dump(make: Make, temperature: float = 0.1, window: int = 300) -> None:
     for wrong in ({"temperature": 0.0}, {"window": 0}):
         refused(make, **wrong)
+    assert make(SETUP, window=1).window == 1
+    new_ones(make(SETUP), make)
     sampler = make(SETUP)
-    new_ones(sampler, make)
-    found: dict[str, list[float]] = {suite: [] for suite in SUITES}
-    for _, _, seen in updates(sampler, 6):
-        for group in seen:
-            found[group.request.suite] += [abs(a) for a in group.advantages]
-        sampler.seen(0, ())
-    total = max(1, sum(map(len, found.values())))
-    bounds = [
-        mean(found[suite][-window:] or [0.0]) + math.sqrt(2 * math.log(total + 1) / (len(found[suite]) + 1))
-        for suite in SUITES
-    ]
-    for a, b in zip(sampler.weights(), softened(bounds, temperature), strict=True):
-        agree(a, b, "weight")
+    for one, other in ((0, 0), (0, 1), (310, 0), (8, 305), (3, 6)):  # episodes of both suites, in two groups
+        sampler, found = make(SETUP), dict(zip(SUITES, map(_advantages, (one, other)), strict=True))
+        asked = sampler.setup.request(0, suite=SUITES[0]), sampler.setup.request(0, suite=SUITES[1])
+        for some in (slice(0, 2), slice(2, None)):
+            groups = [SeenGroup(ask, (), 9.0, found[ask.suite][some]) for ask in asked]
+            sampler.seen(0, groups)
+            sampler.seen(0, ())
+        total = max(1, one + other)
+        bounds = [
+            mean([abs(a) for a in x[-window:]] or [0.0]) + math.sqrt(2 * math.log(total + 1) / (len(x) + 1))
+            for x in found.values()
+        ]
+        for a, b in zip(sampler.weights(), softened(bounds, temperature), strict=True):
+            agree(a, b, "weight")
+    stored(sampler, make)
     by_weight(sampler)
 
 
@@ -86,16 +110,13 @@ def rule_reasoner(
     every: int = 8,
     buffer: int = 0,
 ) -> None:
-    for wrong in (
-        {"temperature": 0.0},
-        {"target": 0.0},
-        {"target": 1.1},
-        {"keep": 1.0},
-        {"keep": -0.1},
-        {"every": 0},
-        {"buffer": -1},
+    for option, wrong in (
+        *(("temperature", 0.0), ("target", 0.0), ("target", 1.1), ("keep", 1.0)),
+        *(("keep", -0.1), ("every", 0), ("buffer", -1)),
     ):
-        refused(make, **wrong)
+        assert f"{wrong:g} " in refused(make, **{option: wrong})
+    assert make(SETUP, every=1).every == 1
+    from_its_own_begin(make, every)
     sampler = make(SETUP)
     new_ones(sampler, make)
     assert [*sampler.weights()] == [0.5, 0.5]
@@ -131,8 +152,19 @@ def rule_reasoner(
             softened([short[s] for s in SUITES], temperature)[SUITES.index(suite)],
             suite,
         )
-    first = [[one.suite for one in sampler.plan(update, 0, 6)] for update in range(100, 140)]
+    stored(sampler, make)
+    first = [[one.suite for one in sampler.plan(update, 0, 6)] for update in range(100, 112)]
     assert len({tuple(drawn) for drawn in first}) > 1, "their order says nothing"
+
+
+def from_its_own_begin(make: Make, every: int) -> None:
+    """Weights follow success after ``every`` updates of the phase, which begins with update 2."""
+    sampler = make(LATER)
+    for update in range(2, 2 + every):
+        assert [*sampler.weights()] == [0.5, 0.5]
+        sampler.seen(update, [SeenGroup(SETUP.request(0, suite=SUITES[0]), [_ended(True)], 0.0)])
+    low, high = sampler.weights()
+    assert low < high
 
 
 # --- pools ---------------------------------------------------------------------------------------------------------
@@ -162,63 +194,110 @@ def visited(asked: Sequence[GroupRequest], known: Known) -> None:
         assert one.suite == SETUP.mixture.suite_of(one.index).name
 
 
-def worth(n: int, p: float) -> float:
-    return (1 - p**n - (1 - p) ** n) * p * (1 - p) ** 2
+def remembers(sampler: Any, counted: Mapping[int, tuple[int, int]]) -> None:
+    """Give it a memory: episodes and successes of some tasks."""
+    sampler.restore(PartState({str(i): [1, float(n), float(c), 0] for i, (n, c) in counted.items()}))
+
+
+def worth_more(n: int, p: Fraction) -> Fraction:
+    """v(n + 1, p) − v(n, p), exactly."""
+
+    def v(n: int) -> Fraction:
+        return (1 - p**n - (1 - p) ** n) * p * (1 - p) ** 2
+
+    return v(n + 1) - v(n)
+
+
+MEMORIES: list[list[tuple[int, int] | None]] = [
+    [None],
+    [(4, 4)],
+    [(4, 0)],
+    [(4, 2)],
+    [(4, 4), (4, 4), (4, 4), (4, 4), (4, 1)],
+    [(4, 0), (4, 0), (4, 4), (4, 0), (4, 4), (4, 2), (20, 1)],
+    [(4, 0), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4), (4, 2)],
+    [None, (20, 1), (20, 19), (20, 7), (9, 3), (6, 2), (20, 10)],
+    [None, (20, 1), (4, 0), (20, 7), (4, 4)],
+]
+"""Episodes and successes of tasks, over and over."""
+
+
+def is_packed(
+    rates: Sequence[Fraction | None], counts: Sequence[int], least: int, most: int, sure: float
+) -> None:
+    """24 episodes of six tasks are packed as the book says."""
+    assert sum(counts) == 24
+    assert max(counts) <= most
+    live = [i for i, p in enumerate(rates) if p is not None and 0 < p < 1]
+    dead = [i for i, p in enumerate(rates) if p == 0]
+    expected = [4 if p is None else least for p in rates]
+    spare, tries = 24 - sum(expected), 0
+    for i in live:
+        p = float(rates[i] or 0)
+        needs = math.ceil(math.log(1 - sure) / math.log(max(p, 1 - p)))
+        tries += max(0, min(needs, most) - least)
+    while spare > tries and any(expected[i] < most for i in dead):
+        for i in dead:
+            if spare > tries and expected[i] < most:
+                expected[i], spare = expected[i] + 1, spare - 1
+    theirs = min(spare, len(live) * (most - least))
+    spare -= theirs
+    for i in live:
+        expected[i] = most  # if some is left, and is not asked for otherwise
+    while spare:
+        for i, n in enumerate(expected):
+            if spare and n < most:
+                expected[i], spare = n + 1, spare - 1
+    assert [n for i, n in enumerate(counts) if i not in live] == [
+        n for i, n in enumerate(expected) if i not in live
+    ]
+    assert sum(counts[i] - least for i in live) == theirs
+    for i in live:  # v is concave: where no exchange of one episode is worth more, no packing is
+        for j in live:
+            if counts[i] > least and counts[j] < most:
+                p, q = rates[i], rates[j]
+                assert p is not None
+                assert q is not None
+                assert worth_more(counts[i] - 1, p) >= worth_more(counts[j], q)
 
 
 @reference("sampler", "knapsack", size=[8], least=[3], most=[9], confidence=[0.5])
 def knapsack(make: Make, size: int = 256, least: int = 2, most: int = 128, confidence: float = 0.9) -> None:
-    for wrong in ({"least": 1}, {"least": 5}, {"most": 3}, {"confidence": 0.0}, {"confidence": 1.0}):
+    for wrong in ({"confidence": 0.0}, {"confidence": 1.0}):
         refused(make, **wrong)
+    for low, high in ((1, 9), (5, 9), (2, 3)):
+        assert f"least={low} and most={high} " in refused(make, least=low, most=high)
     sampler = make(SETUP)
+    assert sampler.unbiased
     of_pool(make, sampler, size)
     assert sampler.sizes == {*range(least, most + 1)}
     known: Known = {}
-    for _, asked, seen in updates(sampler, 16 if size == 8 else 3):
+    for _, asked, seen in updates(sampler, 4 if size == 8 else 2):
         visited(asked, known)
-        counts = {one.index: one.episodes for one in asked}
-        assert sum(counts.values()) == 24, "the budget"
-        rates = {i: c / n for i in counts for _, n, c in [known.get(i, (0, 0.0, 0.0))] if n}
-        live = [i for i, p in rates.items() if 0 < p < 1]
-        dead = [i for i, p in rates.items() if p == 0]
-        assert all(least <= n <= most for n in counts.values())
-        spare = 24 - sum(4 if i not in rates else least for i in counts)
-        needs = {
-            i: min(most, math.ceil(math.log(1 - confidence) / math.log(max(rates[i], 1 - rates[i]))))
-            for i in live
-        }
-        surplus = max(0, spare - sum(max(0, needs[i] - least) for i in live))
-        if dead and surplus:
-            assert abs(
-                sum(counts[i] - least for i in dead) - min(surplus, len(dead) * (most - least))
-            ) <= 6 * (sum(counts[i] for i in live) == most * len(live))
-            assert max(counts[i] for i in dead) - min(counts[i] for i in dead) <= 1
-        if live and not surplus:  # no other packing is worth more
-            here = sum(worth(counts[i], rates[i]) for i in live)
-            total = sum(counts[i] for i in live)
-            others = (
-                [
-                    sum(worth(n, rates[i]) for i, n in zip(live, given, strict=True))
-                    for given in itertools.product(range(least, min(most, total) + 1), repeat=len(live))
-                    if sum(given) == total
-                ]
-                if len(live) < 4
-                else [here]
-            )
-            agree(here, max(others), "the best packing")
-            assert all(counts[i] == least for i in dead)
         told(known, seen)
-    if size == 256:
-        many = [sampler.plan(update, 0, 6) for update in range(300, 315)]
-        assert len({one.index for asked in many for one in asked}) > 40
+    stored(sampler, make)
+    for place, memory in enumerate(MEMORIES):
+        counted = {i: memory[i % len(memory)] for i in range(size)}
+        remembers(sampler, {i: one for i, one in counted.items() if one})
+        asked = sampler.plan(place, 0, 6)
+        rates = [Fraction(c, n) for one in asked for n, c in [counted[one.index] or (1, 0)]]
+        seen_once = [p if counted[one.index] else None for one, p in zip(asked, rates, strict=True)]
+        is_packed(seen_once, [one.episodes for one in asked], least, most, confidence)
+    drawn = [[one.index for one in sampler.plan(update, 0, 6)] for update in range(30)]
+    assert len({i for one in drawn for i in one}) > (40 if size == 256 else 7)
 
 
 @reference("sampler", "insight", size=[40], candidates=[3], eta=[1.0], mu=[0.6], keep=[0.5])
 def insight(
     make: Make, size: int = 512, candidates: int = 16, eta: float = 3.0, mu: float = 0.3, keep: float = 1.0
 ) -> None:
-    for wrong in ({"candidates": 1}, {"eta": -1.0}, {"mu": 1.5}, {"mu": -0.5}, {"keep": 0.0}, {"keep": 1.5}):
-        refused(make, **wrong)
+    for option, wrong in (
+        *(("candidates", 1), ("eta", -1.0), ("mu", 1.5), ("mu", -0.5)),
+        *(("keep", 0.0), ("keep", 1.5)),
+    ):
+        assert f"{wrong:g} " in refused(make, **{option: wrong})
+    make(SETUP, candidates=2, eta=0.0, mu=0.0)
+    make(SETUP, mu=1.0)
     sampler = make(SETUP)
     of_pool(make, sampler, size)
     assert sampler.candidates == candidates
@@ -226,9 +305,10 @@ def insight(
     for _, asked, seen in updates(sampler, 8):
         visited(asked, known)
         told(known, seen, keep)
-    scores = {i: _worth_asking(1 + c, 1 + n - c, 4, eta, mu) for i, (_, n, c) in known.items()}
-    for i, score in [*scores.items()][:6]:
-        assert math.isclose(sampler.score(i), score, rel_tol=1e-3), "by numbers, not by gamma functions"
+    stored(sampler, make)
+    for i, (_, n, c) in [*known.items()][:12]:
+        expected = _worth_asking(1 + c, 1 + n - c, 4, eta, mu)
+        assert math.isclose(sampler.score(i), expected, rel_tol=1e-5), "by integrals, not by gamma functions"
     if candidates * 6 >= size:  # all of the pool are candidates
         chosen = {one.index for one in sampler.plan(50, 0, 6)}
         every = {i: sampler.score(i) for i in range(size)}
@@ -240,56 +320,65 @@ def insight(
         assert len(drawn) > 12, "candidates are drawn anew"
 
 
-def _density(x: float, a: float, b: float) -> float:
-    return math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)) * x ** (a - 1) * (1 - x) ** (b - 1)
-
-
-def _surprise(a: float, b: float) -> float:
-    """The entropy by a sum over the unit interval."""
-    n = 600
-    each = [_density((k + 0.5) / n, a, b) for k in range(n)]
-    return -sum(d * math.log(d) for d in each if d > 0) / n
-
-
 def _worth_asking(a: float, b: float, k: int, eta: float, mu: float) -> float:
-    n = 600
+    """By integrals over the unit interval."""
+    x, weight = numpy.polynomial.legendre.leggauss(200)
+    x, weight = (1 + x) / 2, weight / 2
+
+    def surprise(density: Any) -> float:
+        """The entropy of a density, which need not be normed."""
+        density = density / (density @ weight)
+        return -float((density * numpy.log(density)) @ weight)
+
+    now = x ** (a - 1) * (1 - x) ** (b - 1)
     after = 0.0
     for s in range(k + 1):
-        likely = (
-            sum(
-                math.comb(k, s) * x**s * (1 - x) ** (k - s) * _density(x, a, b)
-                for x in ((j + 0.5) / n for j in range(n))
-            )
-            / n
-        )
-        after += likely * _surprise(a + s, b + k - s)
+        found = math.comb(k, s) * x**s * (1 - x) ** (k - s) * now
+        after += float(found @ weight) / float(now @ weight) * surprise(found)
     rate = a / (a + b)
-    return rate * (1 - rate) * math.exp(-eta * (rate - mu) ** 2) * (_surprise(a, b) - after)
+    return rate * (1 - rate) * math.exp(-eta * (rate - mu) ** 2) * (surprise(now) - after)
 
 
 @reference("sampler", "cures", size=[10], temperature=[0.5], least=[3], most=[7])
 def cures(make: Make, size: int = 256, temperature: float = 0.1, least: int = 4, most: int = 16) -> None:
-    for wrong in ({"temperature": 0.0}, {"least": 1}, {"least": 9, "most": 8}):
-        refused(make, **wrong)
+    refused(make, temperature=0.0)
+    assert "[1, 8] " in refused(make, least=1, most=8)
+    assert "[9, 8] " in refused(make, least=9, most=8)
+    assert make(SETUP, least=2, most=2).sizes == {2}
     sampler = make(SETUP)
     of_pool(make, sampler, size)
     assert sampler.sizes == {*range(least, most + 1)}
-    known: Known = {}
-    for _, asked, seen in updates(sampler, 8):
-        visited(asked, known)
+    remembers(sampler, {i: (4, 4 * (i % 2)) for i in range(size)})
+    assert [one.episodes for one in sampler.plan(0, 0, 6)] == [least] * 6, "no task has noise"
+
+    def shared(asked: Sequence[GroupRequest], known: Known) -> None:
         rates = [c / n if n else 0.5 for one in asked for _, n, c in [known.get(one.index, (0, 0.0, 0.0))]]
         noises = [math.sqrt(p * (1 - p)) for p in rates]
         for one, noise in zip(asked, noises, strict=True):
-            share = 24 * noise / sum(noises) if sum(noises) else 0.0
+            share = 24 * noise / sum(noises)
             assert one.episodes == max(least, min(most, round(share))) or abs(share % 1 - 0.5) < 1e-9
+
+    for solved in range(1, 8):  # half of the pool is known
+        remembers(sampler, dict.fromkeys(range(0, size, 2), (20, solved)))
+        asked = sampler.plan(solved, 0, 6)
+        shared(asked, {i: (1, 20.0, float(solved)) for i in range(0, size, 2)})
+    sampler, known = make(SETUP), Known()
+    for _, asked, seen in updates(sampler, 8 if size == 10 else 4):
+        visited(asked, known)
+        shared(asked, known)
         told(known, seen)
+    stored(sampler, make)
     posterior = [(c + 1) / (n + 2) for _, n, c in (known.get(i, (0, 0.0, 0.0)) for i in range(size))]
     likely = softened([math.sqrt(d * (1 - d)) for d in posterior], temperature)
+    for a, b in zip(sampler.weights(), likely, strict=True):
+        agree(a, b, "weight")
     rarest, commonest = min(range(size), key=likely.__getitem__), max(range(size), key=likely.__getitem__)
     if size == 10:
-        drawn = [{one.index for one in sampler.plan(update, 0, 6)} for update in range(100, 200)]
+        drawn = [[one.index for one in sampler.plan(update, 0, 6)] for update in range(100, 180)]
         for index in (rarest, commonest):
-            fair(sum(index in one for one in drawn), 100, _among_six(likely, index))
+            chance = _among_six(likely, index)
+            fair(sum(index in one for one in drawn), 80, chance)
+            fair(sum(index in one[:2] for one in drawn), 80, chance / 3)
 
 
 def _among_six(likely: Sequence[float], index: int) -> float:
@@ -305,6 +394,17 @@ def _among_six(likely: Sequence[float], index: int) -> float:
     return 1 - missed(frozenset(range(len(likely))), 6)
 
 
+COURSES = [  # eighths that are solved, visit by visit
+    [4, 3, 3, 2, 1],
+    [0, 0, 3, 0, 0],  # flat, but for rounding
+    [3, 3, 2, 2, 1],
+    [3, 2, 0, 0, 0],
+    [0, 1, 1, 2, 3],
+    [1, 2, 3, 3, 2],
+    [3, 2, 2, 3, 2],
+]
+
+
 @reference(
     "sampler",
     "sws",
@@ -312,63 +412,68 @@ def _among_six(likely: Sequence[float], index: int) -> float:
     epochs=[2],
     low=[0.9],
     new=[30],
-    also=[{"size": 7, "epochs": 3, "low": 0.9, "new": 10}],
+    also=[
+        {"size": 7, "epochs": 3, "low": 0.9, "new": 10},
+        {"size": 7, "epochs": 2, "new": 10},
+        {"size": 7, "low": 0.05},  # none is weak
+    ],
 )
 def sws(make: Make, size: int = 128, epochs: int = 5, low: float = 0.5, new: int = 128) -> None:
-    for wrong in ({"epochs": 1}, {"low": 0.0}, {"low": 1.1}, {"new": 0}):
-        refused(make, **wrong)
+    for option, wrong in (("epochs", 1), ("low", 0.0), ("low", 1.1), ("new", 0)):
+        assert f"{wrong:g}" in refused(make, **{option: wrong})
+    assert make(SETUP, new=1).new == 1
     sampler = make(SETUP)
     of_pool(make, sampler, size)
     past: dict[tuple[int, str], list[float]] = {}
     made: list[int] | None = None
-    for update, asked, seen in updates(sampler, 12 if size == 128 else 24):
+    pool = [(i, SETUP.mixture.suite_of(i).name) for i in range(size)]
+    joined: set[int] = set()
+    for update, asked, seen in updates(sampler, 2 if size == 128 else 12):
         for one in asked:
             assert one.visits == len(past.get((one.index, one.suite), []))
         if made is None:
-            least = min(len(past.get((i, SETUP.mixture.suite_of(i).name), [])) for i in range(size))
-            assert least < epochs
-            assert min(one.visits for one in asked) == least
-            assert all(one.index < size for one in asked)
+            counts = sorted(len(past.get(key, [])) for key in pool)
+            assert sorted(one.visits for one in asked) == counts[:6], "those that were played least"
         else:
             for one in asked:
                 fresh = one.index - size
                 assert fresh < made[SUITES.index(one.suite)]
                 assert fresh >= 0 or one.suite == SETUP.mixture.suite_of(one.index).name
-        for place, group in enumerate(seen):  # as time goes by they are solved less
-            solved = max(0, 2 - update // 3 - group.request.index % 2)
-            seen[place] = group._replace(
-                episodes=[_with(one, i < solved) for i, one in enumerate(group.episodes)]
-            )
-        for group in seen:
+                joined |= {fresh} - {*range(-size, 0)}
+        for place, group in enumerate(seen):
             if group.episodes:
-                rate = sum(one.success for one in group.episodes) / len(group.episodes)
-                past.setdefault((group.request.index, group.request.suite), []).append(rate)
-        pool = [(i, SETUP.mixture.suite_of(i).name) for i in range(size)]
+                key = group.request.index, group.request.suite
+                course, n = COURSES[group.request.index % 7], len(past.setdefault(key, []))
+                past[key].append(course[n % 5] / 8)
+                seen[place] = group._replace(episodes=[_ended(i < course[n % 5]) for i in range(8)])
         if made is None and all(len(past.get(key, [])) >= epochs for key in pool):
             weak = [key for key in pool if max(past[key]) < low and _falls(past[key])]
             made = [new * sum(suite == s for _, s in weak) // max(1, len(weak)) for suite in SUITES]
+        sampler.seen(update, seen)
+        given = sampler.figures()
+        assert given == {f"new/{suite}": n for suite, n in zip(SUITES, made or [0, 0], strict=True)}
+        assert (sampler.state().numbers["made"] is None) == (made is None)
+        seen.clear()
+    stored(sampler, make)
     assert (made is None) == (size == 128)
-    made = made or [0, 0]
-    assert sampler.figures() == {f"new/{suite}": n for suite, n in zip(SUITES, made, strict=True)}
-    assert sum(made) > 0 or low == 0.5 or size == 128
+    assert bool(joined) == (sum(made or [0]) > 0)
 
 
-def _with(one: Any, solved: bool) -> Any:
-    from turnwise.envs.core import EndReason
-    from turnwise.trainers.kit.toy_batches import episode
-
+@functools.cache
+def _ended(solved: bool) -> Any:
     return episode([0.0], end=EndReason.SOLVED if solved else EndReason.FAILED)
 
 
 def _falls(history: Sequence[float]) -> bool:
-    n = len(history)
-    return n * sum(k * x for k, x in enumerate(history)) < sum(range(n)) * sum(history) - 1e-12
+    """By whole eighths, exactly: over all pairs, how far they are apart times what was gained."""
+    return sum((m - k) * round(8 * (y - x)) for k, x in enumerate(history) for m, y in enumerate(history)) < 0
 
 
-@reference("sampler", "fleming", size=[10], window=[2], more=[6])
+@reference("sampler", "fleming", size=[10], window=[2, 1], more=[6])
 def fleming(make: Make, size: int = 256, window: int = 3, more: int = 0) -> None:
-    for wrong in ({"window": 0}, {"more": 3}):
-        refused(make, **wrong)
+    assert "window=0 " in refused(make, window=0)
+    assert "more=3 " in refused(make, more=3)
+    assert make(SETUP, more=4).sizes == {4}
     sampler = make(SETUP)
     of_pool(make, sampler, size)
     assert sampler.sizes == {4, more or 8}
@@ -399,4 +504,6 @@ def fleming(make: Make, size: int = 256, window: int = 3, more: int = 0) -> None
                 frozen = sorted(i for i, p in rates.items() if p < 0.5)
         assert sampler.figures()["stage"] == (1 if frozen is None else 2)
         assert sampler.figures()["failures"] == len(frozen or ())
+        if update % 4 == 3:
+            stored(sampler, make)
     assert frozen is not None

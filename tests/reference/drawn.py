@@ -25,8 +25,9 @@ LATER = dataclasses.replace(SETUP, since=2, before=5)
 """Of a phase that begins with update 2, after updates that may have played five tasks."""
 
 
-def refused(make: Callable[..., Sampler], **options: float) -> None:
-    refuses(lambda: make(SETUP, **options))
+def refused(make: Callable[..., Sampler], **options: float) -> str:
+    """What is said of options that must be refused."""
+    return refuses(lambda: make(SETUP, **options))
 
 
 def is_task(request: GroupRequest, index: int, episodes: int, visits: int) -> None:

@@ -13,12 +13,14 @@ from turnwise.trainers.sampler.remembered import OverSuites, require_option, sof
 
 
 def upper_bounds(means: Sequence[float], counts: Sequence[int]) -> list[float]:
-    """U_j = μ_j + √(2·ln(N + 1)/(n_j + 1)), N = max(1, Σ n_j).
+    """U_j = μ_j + √(2·ln(N + 1)/(n_j + 1)), N = Σ n_j.
+
+    The book has N = max(1, Σ n_j), which gives the same weights: before the first episode all U are equal.
 
     >>> [round(u, 4) for u in upper_bounds([0.8, 0.3, 0.0], [300, 300, 30])]
     [1.007, 0.507, 0.6449]
     """
-    total = max(1, sum(counts))
+    total = sum(counts)
     return [m + sqrt(2 * log(total + 1) / (n + 1)) for m, n in zip(means, counts, strict=True)]
 
 

@@ -12,26 +12,20 @@ from turnwise.trainers.sampler.core import GroupRequest, SamplerSetup, memory_fr
 from turnwise.trainers.sampler.remembered import FromPool, require_option
 
 
-def mixed(batch: int, failed: int, solved: int, ratio: tuple[int, int]) -> tuple[int, int]:
-    """How many failed and solved tasks a batch has, in this ratio, of as many as there are.
-
-    >>> mixed(30, 100, 100, (2, 1)), mixed(30, 100, 100, (1, 1)), mixed(30, 12, 100, (2, 1))
-    ((20, 10), (15, 15), (12, 6))
-    """
-    hard, simple = ratio
-    units = min(batch // (hard + simple), failed // hard, solved // simple)
-    return units * hard, units * simple
+def mixed(batch: int, failed: int, solved: int, ratio: int) -> tuple[int, int]:
+    """The numbers of failed and solved tasks of a batch, ``ratio`` failed ones to each solved one, of as many as there are."""
+    units = min(batch // (ratio + 1), failed // ratio, solved)
+    return units * ratio, units
 
 
 def stands_still(successes: Sequence[float], window: int) -> bool:
-    """Say whether the mean of the newest ``window`` evaluations is no higher than that of the ``window`` before.
+    """Say of 2·``window`` evaluations, or fewer so far, whether the mean of the newer half is no higher than that of the older.
 
     >>> stands_still([0.1, 0.2, 0.2, 0.1], 2), stands_still([0.1, 0.2, 0.2, 0.3], 2), stands_still([0.1], 2)
     (True, False, False)
     """
-    if len(successes) < 2 * window:
-        return False
-    return mean(successes[-window:]) <= mean(successes[-2 * window : -window])
+    older, newer = successes[:window], successes[window:]
+    return len(newer) == window and mean(newer) <= mean(older)
 
 
 @component("sampler", "fleming", paper="2509.15279")
@@ -45,7 +39,7 @@ class Fleming(FromPool):
 
     Worked by hand from the book:
 
-    >>> mixed(30, 99, 99, (1, 1)), mixed(30, 99, 99, (2, 1)), mixed(30, 12, 99, (2, 1))
+    >>> mixed(30, 99, 99, 1), mixed(30, 99, 99, 2), mixed(30, 12, 99, 2)
     ((15, 15), (20, 10), (12, 6))
     """
 
@@ -59,7 +53,7 @@ class Fleming(FromPool):
             "fleming",
             not more or more >= usual,
             f"more={more} is less than the group_size of {usual}",
-            "Give a number of episodes above rollout.group_size, or 0 for twice as many.",
+            "Give rollout.group_size or more episodes, or 0 for twice as many.",
         )
         self.window, self.more = window, more or 2 * usual
         self.restore(PartState())
@@ -73,7 +67,7 @@ class Fleming(FromPool):
         seen = [i for i in range(self.size) if self.known(i).episodes]
         failed = [i for i in seen if self.known(i).rate < 0.5] if self.failures is None else self.failures
         solved = [i for i in seen if i not in {*failed} and self.known(i).rate >= 0.5]
-        hard, simple = mixed(most, len(failed), len(solved), (1, 1) if self.failures is None else (2, 1))
+        hard, simple = mixed(most, len(failed), len(solved), 1 if self.failures is None else 2)
         drawn = [*rng.sample(failed, hard), *rng.sample(solved, simple)]
         others = [i for i in range(self.size) if i not in {*drawn}]
         drawn += rng.sample(others, most - len(drawn))

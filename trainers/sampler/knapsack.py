@@ -12,76 +12,51 @@ from turnwise.trainers.sampler.core import GroupRequest, SamplerSetup
 from turnwise.trainers.sampler.remembered import FromPool, require_option
 
 
-def value(n: int, p: float) -> float:
-    """v(n, p) = [1 − pⁿ − (1 − p)ⁿ]·p·(1 − p)²: the chance that n episodes differ, times what they then gain.
+def gain(n: int, p: float) -> float:
+    """v(n + 1, p) − v(n, p) = [pⁿ(1 − p) + (1 − p)ⁿp]·p(1 − p)²: what one episode more is worth, to the last digit.
 
-    >>> [round(value(*of), 4) for of in ((2, 0.5), (8, 0.5), (8, 0.1), (8, 0.9))]
-    [0.0625, 0.124, 0.0461, 0.0051]
+    v(n, p) = [1 − pⁿ − (1 − p)ⁿ]·p(1 − p)² is the chance that n episodes differ, times what they then gain; v(1, p) = 0.
     """
-    return (1 - p**n - (1 - p) ** n) * p * (1 - p) ** 2
+    return (p**n * (1 - p) + (1 - p) ** n * p) * p * (1 - p) ** 2
 
 
-def needed(p: float, confidence: float = 0.9) -> int:
-    """The episodes after which a task of 0 < p < 1 has shown a difference with this confidence, about.
-
-    >>> needed(0.1), needed(0.25), needed(0.5)
-    (22, 9, 4)
-    """
+def needed(p: float, confidence: float) -> int:
+    """The episodes after which a task of 0 < p < 1 has shown a difference with this confidence, about."""
     return ceil(log(1 - confidence) / log(max(p, 1 - p)))
 
 
 def packed(
-    rates: Sequence[float | None],
-    budget: int,
-    usual: int,
-    *,
-    least: int = 2,
-    most: int = 128,
-    confidence: float = 0.9,
+    rates: Sequence[float | None], budget: int, usual: int, *, least: int, most: int, confidence: float
 ) -> list[int]:
     """The number of episodes of each task, ``budget`` in all; ``rates`` are None where a task was never seen, which gets ``usual``.
 
     v is concave in n, so that giving one episode after the other to the task that gains most is the best packing.
 
-    >>> packed([0.1, 0.5, 0.9], 24, 8, most=20)
-    [15, 7, 2]
-    >>> packed([0.0, 0.5, 1.0, None], 32, 8)  # the live task needs 4; what it leaves goes to the one that was never solved
+    >>> packed([0.0, 0.5, 1.0, None], 32, 8, least=2, most=128, confidence=0.9)  # the second needs 4; the first gets what it leaves
     [18, 4, 2, 8]
     """
     counts = [usual if rate is None else least for rate in rates]
-    live = [i for i, rate in enumerate(rates) if rate is not None and 0 < rate < 1]
+    live = {i: rate for i, rate in enumerate(rates) if rate is not None and 0 < rate < 1}
     dead = [i for i, rate in enumerate(rates) if rate == 0]
-    spare = budget - sum(counts)
-    wanted = sum(max(0, min(most, needed(rates[i] or 0.0, confidence)) - least) for i in live)
-    surplus = max(0, spare - wanted) if dead else 0
-    surplus -= _evenly(counts, dead, surplus, most)
-    spare = budget - sum(counts)
-    queue = [(_loss(counts[i], rates[i] or 0.0), i) for i in live]
+    wanted = sum(max(0, min(most, needed(p, confidence)) - least) for p in live.values())
+    _evenly(counts, dead, max(0, budget - sum(counts) - wanted), most)
+    queue = [(-gain(least, p), i) for i, p in live.items()]
     heapq.heapify(queue)
-    while spare and queue:
+    while queue and sum(counts) < budget:
         _, i = heapq.heappop(queue)
         if counts[i] < most:
             counts[i] += 1
-            spare -= 1
-            heapq.heappush(queue, (_loss(counts[i], rates[i] or 0.0), i))
-    _evenly(counts, range(len(counts)), spare, most)
+            heapq.heappush(queue, (-gain(counts[i], live[i]), i))
+    _evenly(counts, range(len(counts)), budget - sum(counts), most)
     return counts
 
 
-def _loss(n: int, p: float) -> float:
-    """Minus what the next episode adds, rounded so that equal tasks are equal."""
-    return -round(value(n + 1, p) - value(n, p), 12)
-
-
-def _evenly(counts: list[int], among: Sequence[int], spare: int, most: int) -> int:
-    """Give one each in turn; return what could be given."""
-    given = 0
-    while spare > given and any(counts[i] < most for i in among):
-        for i in among:
-            if counts[i] < most and given < spare:
-                counts[i] += 1
-                given += 1
-    return given
+def _evenly(counts: list[int], among: Sequence[int], spare: int, most: int) -> None:
+    """Give one each in turn, to those that have less than ``most``."""
+    while spare and (room := [i for i in among if counts[i] < most][:spare]):
+        for i in room:
+            counts[i] += 1
+        spare -= len(room)
 
 
 @component("sampler", "knapsack", paper="2509.25849")
@@ -93,6 +68,14 @@ class Knapsack(FromPool):
     difference with ``confidence`` goes to those that were never solved. Each task weighs the same in the update, so that the objective
     is that of the pool: ours, since the book does not say. Costs are 1 per episode, not tokens.
 
+    Worked by hand from the book: v(n, p), the episodes that a difference needs, and a packing.
+
+    >>> [round(sum(gain(m, p) for m in range(1, n)), 4) for n, p in ((2, 0.5), (8, 0.5), (8, 0.1), (8, 0.9))]
+    [0.0625, 0.124, 0.0461, 0.0051]
+    >>> [needed(p, confidence=0.9) for p in (0.1, 0.25, 0.5)]
+    [22, 9, 4]
+    >>> packed([0.1, 0.5, 0.9], 24, 8, least=2, most=20, confidence=0.9)
+    [15, 7, 2]
     >>> from turnwise.trainers.core import PartState
     >>> from turnwise.trainers.sampler.core import example_setup
     >>> sampler = Knapsack(example_setup(most=4), size=4)

@@ -101,7 +101,7 @@ class RuleReasoner(OverSuites):
             means = self.means[suite] = [found, *self.means[suite]][: self.buffer]
             smooth = mean(m / k for k, m in enumerate(means, start=1))
         else:
-            old = self.means[suite][0] if self.means[suite] else 0.0
+            (old,) = self.means[suite] or [0.0]
             smooth = self.keep * old + (1 - self.keep) * found if old else found
             self.means[suite] = [smooth]
         self.short[suite] = max(0.0, self.target - smooth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import mean
+from statistics import linear_regression
 
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
@@ -13,23 +13,17 @@ from turnwise.trainers.sampler.remembered import FromPool, require_option
 
 
 def slope(history: Sequence[float]) -> float:
-    """The slope of the least-squares line through success by epoch.
-
-    >>> round(slope([0.5, 0.4, 0.4, 0.3, 0.2]), 4)
-    -0.07
-    """
-    centre, mean_x = (len(history) - 1) / 2, mean(history)
-    spread = sum((k - centre) ** 2 for k in range(len(history)))
-    return sum((k - centre) * (x - mean_x) for k, x in enumerate(history)) / spread if spread else 0.0
+    """The slope of the least-squares line through success by epoch."""
+    return linear_regression(range(len(history)), history).slope
 
 
 def budgets(total: int, failures: Sequence[int]) -> list[int]:
-    """int(total · share of the failures) of each suite.
-
-    >>> budgets(1000, [12, 30, 18])
-    [200, 500, 300]
-    """
+    """int(total · share of the failures) of each suite; none where nothing failed."""
     return [total * n // max(1, sum(failures)) for n in failures]
+
+
+FLAT = 1e-9
+"""A slope that rounding alone can give; those of success are larger by far."""
 
 
 @component("sampler", "sws", paper="2506.08989")
@@ -46,6 +40,8 @@ class SwS(FromPool):
 
     >>> budgets(1000, [12, 30, 18]), is_weak([0.5, 0.4, 0.4, 0.3, 0.2], low=0.6), is_weak([0.1, 0.2, 0.3], low=0.6)
     ([200, 500, 300], True, False)
+    >>> round(slope([0.5, 0.4, 0.4, 0.3, 0.2]), 4), budgets(9, [0, 1])
+    (-0.07, [0, 9])
     """
 
     over = "the tasks of its pool and, after its epochs, new ones of the suites in which tasks stayed weak"
@@ -109,4 +105,4 @@ class SwS(FromPool):
 
 def is_weak(history: Sequence[float], low: float) -> bool:
     """Say whether a task's best success stays below ``low`` and its success falls."""
-    return max(history) < low and slope(history) < 0
+    return max(history) < low and slope(history) < -FLAT
