@@ -114,6 +114,7 @@ def on_riddles(
     words: int | str = 2,
     update: int = 0,
     seed: int = 0,
+    size: int = SIZE,
     lost: int | None = None,
 ) -> Rows:
     """``lost`` is the member of the last group that failed to be played; of those that are played with help another one does."""
@@ -124,7 +125,7 @@ def on_riddles(
     player.played, player.lost = [], lost
 
     async def run() -> tuple[list[Group], list[Group]]:
-        plan = plan_groups(f"riddle/{words}", 3, SIZE, seed)
+        plan = plan_groups(f"riddle/{words}", 3, size, seed)
         engine.plans = {one[0].task.prompt: one[0].task.options["words"] for one in plan}
         given = await chain(runner, plan)
         given[1] = [dataclasses.replace(given[1][0], end=EndReason.SOLVED), *given[1][1:]]
@@ -269,6 +270,9 @@ def nurl(make: Part, demonstrator: str = "gold", unhinted: int = 1) -> None:
     assert rows.hints == [["think twice"] * (told if n in helped else 0) for n in range(3)]
     plain, found, *_ = on_riddles(make(), Knowing(never, answer="You: BUY, search or product!"), words=1)
     assert found == plain, "a cue that gives the answer away is not used"
+    told = max(0, 1 - unhinted)
+    rows = on_riddles(make(), Knowing(lambda hint, plan: True), size=1)
+    assert rows.hints == [["think twice"] * (told if n in helped else 0) for n in range(3)]
 
 
 @reference("guide", "expo", demonstrator=["null"], verified=[False], told=["solution"])
@@ -385,10 +389,10 @@ def graded(salt: int) -> Iterator[None]:
     also=[{"form": "written", "critic": "scripted:echo"}, {"form": "answer", "demonstrator": "null"}],
 )  # fmt: skip
 def critique(guide: Part, form: str = "report", critic: str = "", demonstrator: str = "gold") -> None:
-    """Half of what is told helps, by chance; of those that were played with it, the first that is right or the best paid stands last."""
-    rng, kinds = Random(0), set[bool]()
+    """Some of what is told helps, by chance; of those that were played with it, the first that is right or the best paid stands last."""
+    rng, kinds = Random(0), set[str]()
     for seed in range(5):
-        engine = Knowing(lambda hint, plan: rng.random() < 0.4)
+        engine = Knowing(lambda hint, plan, seed=seed: rng.random() < (0.8, 0.2)[seed % 2])
         rows = on_riddles(guide, engine, words="paid", seed=seed, lost=seed if seed < SIZE else None)
         assert len(rows.played) == (2 if form == "answer" else 1)
         _asked_for_critiques(rows, form=form if not critic else "")
@@ -421,13 +425,14 @@ def critique(guide: Part, form: str = "report", critic: str = "", demonstrator: 
             assert new[-1] == (
                 right[0] if right else next(one for one in tried if one.trajectory.total_reward == most)
             )
-            kinds |= {bool(right)}
+            paid = [one.trajectory.total_reward for one in right]
+            kinds |= {"a later one is paid more" if max(paid) > paid[0] else "right"} if right else {"wrong"}
             assert source_of(new[-1]) == "guide/critique"
             assert "An earlier attempt:\n?\n\nHint: " in sampled_under(new[-1], engine)
             plain_prompt = learned_under(new[-1], engine)
             assert "Hint" not in plain_prompt
             assert "earlier attempt" not in plain_prompt
-    assert kinds == {True, False}
+    assert kinds == {"a later one is paid more", "right", "wrong"}
 
 
 def _asked_for_critiques(rows: Rows, form: str) -> None:
