@@ -387,10 +387,12 @@ def clip_delta(
     return [replaced(e, part, bounded) for e in group]
 
 
-@reference("reward", "near_miss", alpha=[0.8], part=["outcome"], detail=["named"])
+@reference("reward", "near_miss", alpha=[0.8, -0.3], part=["outcome"], detail=["named"])
 def near_miss(
     group: list[Played], alpha: float = 0.3, part: str = "entity", detail: str = "entities"
 ) -> list[list[float]]:
+    none_below_zero(alpha)
+
     def share(e: Played) -> float:
         return float(e.details[-1].get(detail, 0.0)) if e.details else 0.0
 
@@ -462,8 +464,10 @@ def renorm(group: list[Played], part: str = "progress", shift: float = 1.0) -> l
     return [of(e) for e in group]
 
 
-@reference("reward", "verified", solved=[10.0, 0.0], cut=[10.0, 0.0])
+@reference("reward", "verified", solved=[10.0, 0.0, -1.0], cut=[10.0, 0.0, -1.0])
 def verified(group: list[Played], solved: float = 1.0, cut: float = 1.0) -> list[list[float]]:
+    none_below_zero(solved, cut)
+
     def verdict(e: Played) -> float:
         cut_off = e.details[-1:] == [{}]
         return solved if e.solved else -cut if cut_off else 0.0

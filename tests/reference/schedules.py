@@ -19,19 +19,23 @@ def way(now: ScheduleMoment, over: int, after: int) -> float:
     return (now.update - after) / length if now.update - after < length else 1.0
 
 
-@reference("schedule", "linear", to=[0.7, -1.0], over=[4], after=[3])
+@reference("schedule", "linear", to=[0.7, -1.0], over=[4, -1], after=[3, -1])
 def linear(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) -> float:
+    if over < 0 or after < 0:
+        raise Refused
     x = way(now, over, after)
     return (1 - x) * now.first + x * to
 
 
 @reference(
-    "schedule", "cosine", to=[0.7, -1.0], over=[4], after=[3], restarts=[True],
+    "schedule", "cosine", to=[0.7, -1.0], over=[4, -1], after=[3, -1], restarts=[True],
     also=[{"restarts": True, "over": 3, "after": 2, "to": 0.7}, {"restarts": True, "over": 1}],
 )  # fmt: skip
 def cosine(
     now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0, restarts: bool = False
 ) -> float:
+    if over < 0 or after < 0:
+        raise Refused
     behind = way(now, over, after)
     if restarts and over:
         left = max(0, now.update - after)
@@ -78,7 +82,7 @@ def steps(now: ScheduleMoment, at: tuple[int, ...] = (), values: tuple[float, ..
     return number
 
 
-@reference("schedule", "towards", metric=["seconds"], target=[0.3, 0.0], gain=[-0.5], limit=[0.05])
+@reference("schedule", "towards", metric=["seconds"], target=[0.3, 0.0], gain=[-0.5], limit=[0.05, -0.2])
 def towards(
     now: ScheduleMoment,
     metric: str = "kl_reference",
@@ -86,7 +90,7 @@ def towards(
     gain: float = 0.1,
     limit: float = 0.2,
 ) -> float:
-    if target == 0 or (metric not in now.metrics and now.update >= 10):
+    if target == 0 or limit < 0 or (metric not in now.metrics and now.update >= 10):
         raise Refused
     if metric not in now.metrics:
         return now.last

@@ -3,6 +3,7 @@
 from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
@@ -25,7 +26,11 @@ def near_miss(group: Group, *, alpha: float = 0.3, part: str = "entity", detail:
     >>> group[1] = episode([0, 0], details=[{}, {"entities": 0.25, "malformed": True}])
     >>> [round(e.trajectory.total_reward, 6) for e in near_miss(group)]
     [1.0, 0.0, 0.2, 0.0]
+
+    Raises:
+        RecipeError: a near miss would cost.
     """
+    not_below_zero("reward 'near_miss'", alpha=alpha)
     best = max((_share(episode.trajectory.turns, detail) for episode in group), default=0.0)
 
     def pay(episode: Episode, turns: Turns) -> Turns:

@@ -3,6 +3,7 @@
 from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns
 
 
@@ -22,7 +23,11 @@ def verified(group: Group, *, solved: float = 1.0, cut: float = 1.0) -> Group:
     >>> paid = verified([episode([0.2, 0.4], end=end) for end in ends], solved=10.0, cut=10.0)
     >>> [[turn.reward for turn in one.trajectory.turns] for one in paid]
     [[0.0, 10.0], [0.0, 0.0], [0.0, -10.0]]
+
+    Raises:
+        RecipeError: a payment or a cost is below 0.
     """
+    not_below_zero("reward 'verified'", solved=solved, cut=cut)
 
     def paid(episode: Episode) -> Episode:
         cut_off = episode.end is not None and episode.end.truncated

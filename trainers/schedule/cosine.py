@@ -4,6 +4,7 @@ import math
 
 from turnwise.registry import component
 from turnwise.trainers.core import ScheduleMoment
+from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.schedule.linear import share_of
 
 
@@ -21,6 +22,10 @@ def cosine(
     >>> again = [cosine(ScheduleMoment(n, 9, first=0.0, last=0.0), to=1.0, over=4, restarts=True) for n in range(6)]
     >>> [round(x, 4) for x in again]
     [0.0, 0.1464, 0.5, 0.8536, 0.0, 0.1464]
+
+    Raises:
+        RecipeError: a number of updates is below 0.
     """
+    not_below_zero("schedule 'cosine'", over=over, after=after)
     x = max(0, now.update - after) % over / over if restarts and over else share_of(now, over, after)
     return to + (now.first - to) * (1 + math.cos(math.pi * x)) / 2

@@ -2,6 +2,7 @@
 
 from turnwise.registry import component
 from turnwise.trainers.core import ScheduleMoment
+from turnwise.trainers.kit.bounds import not_below_zero
 
 
 @component("schedule", "linear")
@@ -10,7 +11,11 @@ def linear(now: ScheduleMoment, *, to: float = 0.0, over: int = 0, after: int = 
 
     >>> [linear(ScheduleMoment(update, 10, first=1.0, last=1.0), to=0.0, over=4) for update in (0, 1, 4, 9)]
     [1.0, 0.75, 0.0, 0.0]
+
+    Raises:
+        RecipeError: a number of updates is below 0.
     """
+    not_below_zero("schedule 'linear'", over=over, after=after)
     return now.first + (to - now.first) * share_of(now, over, after)
 
 

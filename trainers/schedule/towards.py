@@ -3,6 +3,7 @@
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ScheduleMoment
+from turnwise.trainers.kit.bounds import not_below_zero
 
 PATIENCE = 10
 """Updates after which a metric that none of them had is taken for a mistake."""
@@ -30,8 +31,9 @@ def towards(
     1.0
 
     Raises:
-        RecipeError: no update of the first ten had such a metric, or the target is 0.
+        RecipeError: no update of the first ten had such a metric, the target is 0, or the limit is below it.
     """
+    not_below_zero("schedule 'towards'", limit=limit)
     if not target:
         raise RecipeError("schedule 'towards': nothing is a share of target 0.", "Give another target.")
     found = measured(now, "towards", metric)
