@@ -22,6 +22,7 @@ import measured  # noqa: F401
 import outcomes  # noqa: F401
 import pairs  # noqa: F401
 import played  # noqa: F401
+import prefixed  # noqa: F401
 import pytest
 import ratios  # noqa: F401
 import reattempted  # noqa: F401
