@@ -218,6 +218,7 @@ MEMORIES: list[list[tuple[int, int] | None]] = [
     [(4, 0), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4), (4, 2)],
     [None, (20, 1), (20, 19), (20, 7), (9, 3), (6, 2), (20, 10)],
     [None, (20, 1), (4, 0), (20, 7), (4, 4)],
+    [None, (4, 4)],
 ]
 """Episodes and successes of tasks, over and over."""
 

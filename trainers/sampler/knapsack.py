@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from math import ceil, log
 
@@ -30,7 +29,7 @@ def packed(
 ) -> list[int]:
     """The number of episodes of each task, ``budget`` in all; ``rates`` are None where a task was never seen, which gets ``usual``.
 
-    v is concave in n, so that giving one episode after the other to the task that gains most is the best packing.
+    v is concave in n, so that the largest gains of all tasks are the best packing.
 
     >>> packed([0.0, 0.5, 1.0, None], 32, 8, least=2, most=128, confidence=0.9)  # the second needs 4; the first gets what it leaves
     [18, 4, 2, 8]
@@ -40,23 +39,18 @@ def packed(
     dead = [i for i, rate in enumerate(rates) if rate == 0]
     wanted = sum(max(0, min(most, needed(p, confidence)) - least) for p in live.values())
     _evenly(counts, dead, max(0, budget - sum(counts) - wanted), most)
-    queue = [(-gain(least, p), i) for i, p in live.items()]
-    heapq.heapify(queue)
-    while queue and sum(counts) < budget:
-        _, i = heapq.heappop(queue)
-        if counts[i] < most:
-            counts[i] += 1
-            heapq.heappush(queue, (-gain(counts[i], live[i]), i))
+    gains = sorted((-gain(n, p), i) for i, p in live.items() for n in range(least, most))
+    for _, i in gains[: budget - sum(counts)]:
+        counts[i] += 1
     _evenly(counts, range(len(counts)), budget - sum(counts), most)
     return counts
 
 
 def _evenly(counts: list[int], among: Sequence[int], spare: int, most: int) -> None:
     """Give one each in turn, to those that have less than ``most``."""
-    while spare and (room := [i for i in among if counts[i] < most][:spare]):
-        for i in room:
-            counts[i] += 1
-        spare -= len(room)
+    turns = sorted((n - counts[i], i) for i in among for n in range(counts[i], most))
+    for _, i in turns[:spare]:
+        counts[i] += 1
 
 
 @component("sampler", "knapsack", paper="2509.25849")
