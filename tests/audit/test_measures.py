@@ -11,8 +11,9 @@ from random import Random
 import numpy as np
 import pytest
 from scipy.optimize import curve_fit
-from scipy.stats import spearmanr
+from scipy.stats import mannwhitneyu, spearmanr
 
+from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.by_hand import answers as answered
 from turnwise.trainers.audit.by_hand import episode, groups, logged, turn
@@ -20,13 +21,16 @@ from turnwise.trainers.audit.evaluations.known import known
 from turnwise.trainers.audit.evaluations.pass_curves import pass_curves
 from turnwise.trainers.audit.evaluations.support import support
 from turnwise.trainers.audit.logs.best_of import best_of_k
+from turnwise.trainers.audit.logs.calibration import calibration
 from turnwise.trainers.audit.logs.horizon import of_ways
 from turnwise.trainers.audit.logs.order import path, spearman
+from turnwise.trainers.audit.logs.signed_mass import signed_mass
+from turnwise.trainers.audit.logs.similarity import similarity
 from turnwise.trainers.audit.logs.spread import deviation
 from turnwise.trainers.audit.logs.starc import canonical, distance, starc
 from turnwise.trainers.audit.logs.unseen import unseen
 from turnwise.trainers.audit.logs.votes import voted
-from turnwise.trainers.audit.reading import EvaluatedSide, EvaluatedSides
+from turnwise.trainers.audit.reading import EvaluatedSide, EvaluatedSides, LoggedGroup, LoggedGroups
 from turnwise.trainers.audit.registry import SUBJECTS, audit_all, audits_of, options_of
 from turnwise.trainers.audit.training.power_law import capacity, fit_capacity, fit_power
 
@@ -148,6 +152,79 @@ def test_unseen_mass_is_the_share_of_choices_without_a_success() -> None:
     wanted = np.mean([1 - reached(tuple(float(x) for x in word), 2) for word in words.values()])
     assert found.value("groups of 2 without a success") == pytest.approx(wanted)
     assert found.data["never"] == ["c"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_calibration_is_that_of_libraries(seed: int) -> None:
+    rng = Random(seed)
+    told = [(rng.choice([0.0, 0.25, 0.3, 0.7, 0.95, 1.0]), rng.random() < 0.5) for _ in range(12)]
+    told += [(0.5, True), (0.5, False)]
+    runs = [episode([turn(f"<confidence>{q}</confidence>"), turn("bye")], solved=y) for q, y in told]
+    silent = [episode([turn("<confidence>1.5</confidence>")], solved=True)]
+    found = calibration(logged({"a": runs[:5], "b": [*runs[5:], *silent]}))
+    q, y = np.array([x for x, _ in told]), np.array([float(won) for _, won in told])
+    place = np.digitize(q, np.arange(1, 10) / 10)
+    errors = [
+        abs(y[place == b].mean() - q[place == b].mean()) * (place == b).mean() for b in np.unique(place)
+    ]
+    assert found.value("ECE") == pytest.approx(sum(errors))
+    assert found.value("Brier score") == pytest.approx(np.mean((y - q) ** 2))
+    above = mannwhitneyu(q[y == 1], q[y == 0]).statistic / ((y == 1).sum() * (y == 0).sum())
+    assert found.value("AUROC") == pytest.approx(above)
+    assert found.value("told a confidence") == pytest.approx(14 / 15)
+    assert sum(row[1] for row in found.tables[0].rows) == 14  # type: ignore[misc]
+
+
+def test_where_all_are_right_nothing_is_ranked_and_where_none_told_a_confidence_that_is_said() -> None:
+    sure = episode([turn("<confidence>0.8</confidence>")], solved=True)
+    found = calibration(logged({"a": [sure]}))
+    assert (found.value("AUROC"), found.value("ECE")) == (None, pytest.approx(0.2))
+    with pytest.raises(TurnwiseError, match=r"no run told a confidence(?s:.*)--instruction"):
+        calibration(groups({"a": "10"}))
+
+
+def test_signed_mass_counts_tokens_by_update_and_without_advantages_only_groups_are_told() -> None:
+    def record(update: int, word: tuple[tuple[float, int], ...], *, solved: bool) -> Record:
+        turns = [turn(logprobs=(-1.0,) * n) for _, n in word]
+        return Record(
+            episode(turns, solved=solved), update=update, advantages={"agent": tuple(a for a, _ in word)}
+        )
+
+    first = LoggedGroup(
+        "a", (record(1, ((1.0, 3), (-0.5, 2)), solved=True), record(1, ((-1.0, 5),), solved=False))
+    )
+    second = LoggedGroup("b", (record(2, ((0.25, 4),), solved=True), record(2, ((0.0, 6),), solved=True)))
+    found = signed_mass(LoggedGroups("by hand", (first, second)))
+    assert [*found.tables[0].rows] == [(1, 0.3, 0.6, pytest.approx(1 / 3)), (2, 0.1, 0.0, 1.0)]
+    assert found.value("positive mass per token") == pytest.approx(4 / 20)
+    assert found.value("negative mass per token") == pytest.approx(6 / 20)
+    assert found.value("positive share of the mass") == pytest.approx(0.4)
+    assert found.value("misalignment of a group") == pytest.approx((0.5 + 0.0) / 2)
+    plain = signed_mass(groups({"a": "11000000", "b": "1111"}))
+    assert plain.value("misalignment of a group") == pytest.approx(0.75)
+    assert plain.value("positive mass per token") is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_similarity_is_the_mean_over_pairs_of_what_can_be_paired_off(n: int) -> None:
+    rng = Random(n)
+    words = ["".join(rng.choice("ab") for _ in range(rng.randint(1, 5))) for _ in range(6)]
+    each = [[word[i : i + n] for i in range(len(word) - n + 1)] or [word] for word in words]
+
+    def shared(one: list[str], two: list[str]) -> float:
+        left = [*two]
+        both = [left.remove(gram) for gram in one if gram in left]
+        return len(both) / ((len(one) + len(two)) / 2)
+
+    by_task = [each[:4], each[4:]]
+    wanted = np.mean(
+        [np.mean([shared(*pair) for pair in itertools.combinations(task, 2)]) for task in by_task]
+    )
+    runs = [episode([turn(act) for act in word], solved=True) for word in words]
+    found = similarity(logged({"a": runs[:4], "b": runs[4:]}), n=n)
+    assert found.value(f"overlap of {n}-grams of acts") == pytest.approx(wanted)
+    with pytest.raises(TurnwiseError, match="n=0 acts"):
+        similarity(logged({"a": runs[:4]}), n=0)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,14 +1,12 @@
 """RLCR: an answer comes with how sure its author is, and is paid by a proper score of both."""
 
-import re
 from typing import Literal
 
 from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.confidence import told_confidence
 from turnwise.trainers.kit.reward_edits import Turns, has_answer, paid_instead, paid_on_last, replace_turns
-
-CONFIDENCE = re.compile(r"<confidence>\s{0,20}([0-9.]{1,20})\s{0,20}</confidence>", re.IGNORECASE)
 
 
 @component("reward", "rlcr", paper="2507.16806", reads=("rewards",))
@@ -18,7 +16,8 @@ def rlcr(group: Group, *, form: Literal["paper", "code"] = "paper") -> Group:
     With y = 1 for a solved task and q what stands in `<confidence>q</confidence>` of the last message that has it, R = y − (y − q)²
     (``paper``, Damani et al. 2025), or ½·F + ½·y + ½·(1 − (y − q)²) with F = 1 where there are an answer and a confidence in 0…1, and 0
     in all three terms where not (``code``). The best q is the probability of being right. Ours: in the paper's form an episode without a
-    confidence is taken to have told the wrong extreme, so R = y − 1. `sampling.instruction` must ask for it.
+    confidence is taken to have told the wrong extreme, so R = y − 1. `sampling.instruction` must ask for it. `turnwise audit log`
+    tells the calibration of what was said: ECE, Brier score, AUROC.
 
     Worked by hand: (y, q) = (1, 0.9), (0, 0.9), (0, 0.2), (1, 0.5).
 
@@ -33,7 +32,7 @@ def rlcr(group: Group, *, form: Literal["paper", "code"] = "paper") -> Group:
     """
 
     def pay(episode: Episode, turns: Turns) -> Turns:
-        y, q = float(episode.success), _confidence(turns)
+        y, q = float(episode.success), told_confidence(turns)
         if form == "paper":
             return paid_on_last(paid_instead(turns, y), "brier", -1.0 if q is None else -((y - q) ** 2))
         if q is None or not has_answer(episode, turns):
@@ -42,16 +41,3 @@ def rlcr(group: Group, *, form: Literal["paper", "code"] = "paper") -> Group:
         return paid_on_last(paid, "format", 0.5)
 
     return [replace_turns(one, lambda turns, one=one: pay(one, turns)) for one in group]
-
-
-def _confidence(turns: Turns) -> float | None:
-    """The number that was told last, which has no sign; None where none was, or one above 1."""
-    for turn in reversed(turns):
-        found = CONFIDENCE.findall(turn.action.content)
-        if found:
-            try:
-                q = float(found[-1])
-            except ValueError:
-                return None
-            return q if q <= 1 else None
-    return None
