@@ -27,7 +27,15 @@ EXTRAS: Mapping[str, Extra] = {
         "training and for models in this process",
         ("torch", "transformers", "peft", "safetensors", "tokenizers", "tensorboard", "scipy"),
         (
-            *("train", "explain", "relearn", "credit-quality", "serve-engine", "eval --policy torch:…"),
+            *(
+                "train",
+                "explain",
+                "relearn",
+                "mismatch",
+                "credit-quality",
+                "serve-engine",
+                "eval --policy torch:…",
+            ),
             *("list credit (and other parts of training)", "list recipes", "check credit/…", "bench update"),
         ),
     ),

@@ -14,6 +14,7 @@ VERBS = [
     "eval",
     "compare",
     "audit",
+    "mismatch",
     "train",
     "explain",
     "replay",

@@ -28,6 +28,8 @@ FLOAT32 = 1e-4
 MEAN, LARGEST = 3.0, 5.0
 """Gaps that are still rounding, as multiples of what rounding in half precision does to the model itself: on average, and at most. The same as
 of the canary (trainers/learn/sync.py), which has seen 1.4 and 2.4 with the same weights."""
+FEWEST, FEW_SHARE = 8, 0.01
+"""Tokens that have to be affected, and their share in the log, before anything is said of them."""
 _OF_NOISE = 400
 _SURE = 0.05
 """Added to each token's unit, so that tokens that are nearly certain are not divided by nothing."""
@@ -125,6 +127,17 @@ class MismatchCase:
             if onset is not None:
                 affected[of_row[onset:]] = True
         return affected
+
+    @functools.cached_property
+    def felt(self) -> bool:
+        """The log differs from the model by more than rounding."""
+        affected = int((self.affected_N & self.known_N).sum())
+        return affected >= max(FEWEST, FEW_SHARE * self.known_N.sum())
+
+    @functools.cached_property
+    def looked_N(self) -> Truths:
+        """Tokens that explanations are tried on: those that are affected, or all where the log is within rounding."""
+        return (self.affected_N if self.felt else np.ones(len(self.row_N), bool)) & self.known_N
 
     def _onset(self, size_M: Floats, known_M: Truths) -> int | None:
         """Return the place in a row from which on it differs; None where it does not."""

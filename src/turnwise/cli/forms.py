@@ -45,6 +45,10 @@ FORMS: Mapping[str, Form] = {
         "each measure with its figures, tables and curves, and what could not be measured",
         ("subject", "of", "findings", "not_measured", "written"),
     ),
+    "mismatch": Form(
+        "the fault, where it begins, and the explanations that were tried",
+        ("fault", "confidence", "said", "begins", "figures", "data", "explanations", "notes"),
+    ),
     "train": Form(
         "where the run is, what came of it, and its evaluations on the test split before and after",
         ("run", "best_update", "learned", "interrupted", "seconds", "evaluations"),

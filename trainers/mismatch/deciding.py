@@ -1,0 +1,82 @@
+"""From explanations of a log to one answer."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Sequence
+
+import numpy as np
+
+from turnwise.trainers.mismatch import faults
+from turnwise.trainers.mismatch.case import FEWEST as FEW
+from turnwise.trainers.mismatch.case import FLOAT32, MEAN, MismatchCase
+from turnwise.trainers.mismatch.choices import ENOUGH
+from turnwise.trainers.mismatch.core import COST, Detector, MismatchReport
+from turnwise.trainers.mismatch.telling import reported
+from turnwise.trainers.mismatch.weighed import Weighed, weigh
+
+EXACT, MOSTLY = 0.35, 0.7
+"""Shares of the differences that an explanation leaves where it is all of them, and the larger part of them."""
+NOTHING, FEWEST = 0.05, 3
+"""A share that no wrong explanation leaves, and the tokens on which that has to be seen."""
+FAINT, FAINT_TOKENS = 0.25, 80
+"""What an explanation may leave where the log is within rounding, and on how many tokens that has to be seen."""
+CERTAIN = 500.0
+"""Evidence of ids, which no difference of log-probabilities outweighs, unless something explains it wholly."""
+
+
+@functools.cache
+def detectors() -> Sequence[tuple[int, str, Detector]]:
+    """All detectors, the cheapest first."""
+    found: list[tuple[int, str, Detector]] = []
+    for entry in pkgutil.iter_modules(faults.__path__):
+        module = importlib.import_module(f"{faults.__name__}.{entry.name}")
+        detector = getattr(module, entry.name, None)
+        if detector is not None and hasattr(detector, COST):
+            found.append((getattr(detector, COST), entry.name, detector))
+    return sorted(found, key=lambda one: one[:2])
+
+
+def decide(case: MismatchCase, notes: Sequence[str] = ()) -> MismatchReport:
+    """Name the fault."""
+    tried: list[Weighed] = []
+    level = -1
+    for cost, _, detector in detectors():
+        if cost != level and _named(case, tried) is not None:
+            break
+        level = cost
+        tried.extend(weigh(case, one) for one in detector(case))
+    chosen = _named(case, tried) or (_likeliest(tried) if case.felt else None)
+    return reported(case, chosen, tried, notes)
+
+
+def _named(case: MismatchCase, tried: Sequence[Weighed]) -> Weighed | None:
+    """The explanation that leaves nothing to explain, if there is one."""
+    by_numbers = min((one for one in tried if one.tokens >= FEWEST), key=lambda one: one.left, default=None)
+    if by_numbers is not None and (_exact if case.felt else _faint)(case, by_numbers):
+        return by_numbers
+    enough = CERTAIN if case.felt else ENOUGH
+    by_evidence = max(tried, key=lambda one: one.explanation.evidence, default=None)
+    return by_evidence if by_evidence is not None and by_evidence.explanation.evidence >= enough else None
+
+
+def _exact(case: MismatchCase, one: Weighed) -> bool:
+    if one.left <= NOTHING:
+        return True
+    within = one.left <= 0.1 or one.rest <= MEAN * case.noise.mean + FLOAT32
+    return one.tokens >= FEW and one.left <= EXACT and within
+
+
+def _faint(case: MismatchCase, one: Weighed) -> bool:
+    size = np.abs(case.gap_N / case.unit_N)[case.known_N].mean()
+    return size > 10 * FLOAT32 and one.tokens >= FAINT_TOKENS and one.left <= FAINT
+
+
+def _likeliest(tried: Sequence[Weighed]) -> Weighed | None:
+    """The explanation of the larger part of the differences; else what can be told of their form."""
+    by_numbers = sorted((one for one in tried if one.tokens >= FEWEST), key=lambda one: one.left)
+    if by_numbers and by_numbers[0].left <= MOSTLY:
+        return by_numbers[0]
+    return None

@@ -1,0 +1,133 @@
+"""A top-p, top-k or min-p that is not declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from turnwise.trainers.mismatch.case import MismatchCase
+from turnwise.trainers.mismatch.choices import averaged, begins, evidence, usable
+from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
+from turnwise.trainers.mismatch.sampled import ALL, betas, kept_as_declared, kept_by, mass_of
+
+_P = (*np.arange(0.3, 0.9, 0.05), *np.arange(0.9, 0.999, 0.01))
+_K = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 64, 100)
+_MIN = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
+_FINE = 0.015
+"""Half the width of the second search around the best top-p and min-p, relative to it."""
+
+
+class Cut(NamedTuple):
+    """A way to cut tokens off."""
+
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+
+    def kept(self, top_NK: Floats) -> Ints:
+        """How many of the likeliest tokens are left."""
+        n = len(top_NK)
+        return kept_by(top_NK, np.full(n, self.top_p), np.full(n, self.top_k), np.full(n, self.min_p))
+
+    def __str__(self) -> str:
+        named = {"top-p": self.top_p if self.top_p < 1 else 0, "top-k": self.top_k, "min-p": self.min_p}
+        return (
+            " and ".join(f"{name} {value:.3g}" for name, value in named.items() if value) or "nothing cut off"
+        )
+
+
+_TRIED = (*(Cut(top_p=float(p)) for p in _P), *(Cut(top_k=k) for k in _K), *(Cut(min_p=m) for m in _MIN))
+
+
+@detects(cost=0)
+def truncated(case: MismatchCase) -> Iterator[Explanation]:
+    """Fit what is cut off to the log-probabilities that are left, and weigh it by the tokens that were chosen."""
+    yield from _of_numbers(case)
+    yield from _of_choices(case)
+
+
+def _of_numbers(case: MismatchCase) -> Iterator[Explanation]:
+    index_M = np.flatnonzero(case.looked_N)
+    if len(index_M) < 5:
+        return
+    found = case.found.at(index_M)
+    beta_M = betas([case.declared_N[n] for n in index_M])
+    top_MK, whole_M = found.top(beta_M), found.tempered(beta_M)
+    logged_M, unit_M = case.logged_N[index_M], case.unit_N[index_M]
+
+    def expected(cut: Cut) -> Floats:
+        return whole_M - np.log(mass_of(top_MK, cut.kept(top_MK)))
+
+    def miss(cut: Cut) -> float:
+        return float(np.minimum(np.abs(logged_M - expected(cut)) / unit_M, 5.0).mean())
+
+    best = _refined(min((*_TRIED, Cut()), key=miss), miss)
+    expected_N = np.full(len(case.row_N), np.nan)
+    expected_N[index_M] = expected(best)
+    yield Explanation(
+        "truncated_sampling",
+        f"{best}, and log-probabilities of what was left",
+        expected_N,
+        data=best._asdict(),
+    )
+
+
+def _refined(best: Cut, miss: Callable[[Cut], float]) -> Cut:
+    """Search around the best of the grid."""
+    if best.top_p < 1:
+        near = [
+            best._replace(top_p=float(p))
+            for p in np.arange(best.top_p - 0.05, min(best.top_p + 0.05, 0.9999), 0.0025)
+            if p > 0
+        ]
+    elif best.top_k:
+        near = [
+            best._replace(top_k=k) for k in range(max(1, int(best.top_k * 0.7)), int(best.top_k * 1.4) + 2)
+        ]
+    elif best.min_p:
+        near = [best._replace(min_p=float(best.min_p * x)) for x in np.geomspace(0.6, 1.6, 41)]
+    else:
+        near = []
+    return min([best, *near], key=miss)
+
+
+def _of_choices(case: MismatchCase) -> Iterator[Explanation]:
+    usable_N = usable(case)
+    if not usable_N.any():
+        return
+    top_NK = case.found.top(betas(case.declared_N))
+    declared_N = kept_as_declared(case.found, case.declared_N)
+    believed_N = np.log(mass_of(top_NK, declared_N))
+    rank_N = case.found.rank_N
+    tried = []
+    for cut in _TRIED:
+        kept_N = np.minimum(cut.kept(top_NK), declared_N)
+        ratio_N = np.where(rank_N < kept_N, believed_N - np.log(mass_of(top_NK, kept_N)), -np.inf)
+        tried.append((cut, evidence(case, ratio_N, usable_N)))
+    best, found = max(tried, key=lambda pair: pair[1].nats)
+    by_kind = [
+        [e.nats for cut, e in tried if kind(cut)]
+        for kind in (lambda c: c.top_p < 1, lambda c: c.top_k, lambda c: c.min_p)
+    ]
+    yield Explanation(
+        "truncated_sampling",
+        f"{best}, as the tokens say: none lies outside; the log-probabilities are those of the model itself",
+        evidence=averaged([averaged(nats) for nats in by_kind]),
+        begins=begins(case, found.part_N),
+        data=best._asdict() | {"raw": True},
+    )
+    outside_N = usable_N & (rank_N >= declared_N) & (declared_N < ALL)
+    if outside_N.sum() >= 3:
+        yield from _not_applied(case, outside_N)
+
+
+def _not_applied(case: MismatchCase, outside_N: np.ndarray) -> Iterator[Explanation]:
+    first = int(np.flatnonzero(outside_N)[0])
+    yield Explanation(
+        "truncated_sampling",
+        f"less is cut off than is declared: {outside_N.sum()} tokens lie outside",
+        evidence=10.0 * float(outside_N.sum()),
+        begins=case.place(first),
+    )
