@@ -192,7 +192,7 @@ def component(
         needs: signal, reward, credit, filter, shape, loss: the signals that a run must measure for it.
         asks: reward, credit, filter, shape: its options whose values are names of signals, needed too.
         gives: strategy, guide, judge, teacher, signal: the signals that it measures.
-        reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; reward: ``votes`` where it pays what the group agrees on, ``rewards`` where its place among rewards counts, since
+        reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; reward: ``votes`` where it pays what the group agrees on, ``words`` where it pays a way of speaking alone, ``rewards`` where its place among rewards counts, since
             it looks at what was paid before or takes it away; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.

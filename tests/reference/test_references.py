@@ -27,6 +27,7 @@ import pytest
 import ratios  # noqa: F401
 import reattempted  # noqa: F401
 import rows_helped  # noqa: F401
+import rules  # noqa: F401
 import schedules  # noqa: F401
 import scored  # noqa: F401
 import shapes  # noqa: F401

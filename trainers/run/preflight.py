@@ -260,10 +260,10 @@ def _nothing_credited(
 
 def _rewarded(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> list[Group]:
     """By task what was played by anyone, where a script knows the task, with the recipe's rewards."""
-    scripted = [  # a script has no signals, and several scripts are no policy that agrees with itself
+    scripted = [  # a script has no signals and no way of speaking, and several are no policy that agrees with itself
         part
         for part in options.rewards
-        if not part.needs("reward") and "votes" not in part.component("reward").reads
+        if not part.needs("reward") and {"votes", "words"}.isdisjoint(part.component("reward").reads)
     ]
     reward = payer_of(scripted)
     shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
