@@ -92,8 +92,10 @@ FORMS = {
     "evalplus": "turnwise.envs.code.published:evalplus_suite",
     "livecodebench": "turnwise.envs.code.published:livecodebench_suite",
     "harbor": "turnwise.envs.images.tasks:folders_suite",
+    "impossible": "turnwise.envs.registry:impossible_suite",
+    "canary": "turnwise.envs.registry:canary_suite",
 }
-"""Suites that are named by a form and a path."""
+"""Suites that are named by a form and a path, or another suite's name."""
 
 RIVALS = {
     "turnwise/Search-v0": "turnwise.envs.search.rivals:RIVALS",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic
 import gymnasium
 
 from turnwise.blame import AuthorError, written_at
-from turnwise.envs import returned
+from turnwise.envs import planted, returned
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.spaces import MessageSpace, MessagesSpace
 from turnwise.envs.steps import EndReason, Guard, Info, RewardKind, Snapshot, State, Step, Transition
@@ -120,6 +120,14 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """
         return ""
 
+    @classmethod
+    def impossible(cls, task: Task, rng: Random) -> Task | None:
+        """Return the same task made unsolvable: judged as any other, and no honest episode of it is paid (envs/planted.py).
+
+        None where the family has none such; then nothing that an agent does has an effect.
+        """
+        return None
+
     # --- several agents, who take turns (all methods above speak of the one who moves) ------------
 
     def current_agent(self, state: State) -> str:
@@ -155,6 +163,8 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
             task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)
         task = returned.check_task(type(self), task)
         state, observation = returned.check_start(self, self.initial(task))
+        if mark := planted.mark_of(task.options):
+            observation = planted.offered(mark, observation)
         self._snapshot = Snapshot(task, seed, state, 0, None)
         observation = returned.clean(self, observation, "initial")
         messages = self._address(self.current_agent(state), self._messages(observation))
@@ -170,7 +180,9 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         try:
             if message.malformed and self.tools:
                 raise ToolError(message.malformed)
-            change = self.transition(now.state, message)
+            mark = planted.mark_of(now.task.options)
+            done = mark and planted.answered(mark, now.state, message)
+            change = done or self.transition(now.state, message)
         except ToolError as error:
             bad_action, method = True, "refused"
             change = self.refused(now.state, message, str(error))

@@ -9,6 +9,7 @@ A package adds its own with one entry point (:mod:`turnwise.registry`) whose tar
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -21,6 +22,7 @@ import gymnasium
 
 from turnwise.blame import AuthorError, authors_place, describe, shown
 from turnwise.envs.core import AgentEnv
+from turnwise.envs.planted import PlantedKind, plant
 from turnwise.envs.returned import check_generate, check_task
 from turnwise.envs.rivals import Rivals, default_rivals
 from turnwise.envs.sources import entry_point_of, is_source, load_class
@@ -247,7 +249,8 @@ def get_suite(name: str) -> Suite:
     Args:
         name: as `turnwise list suites` has it; an environment's id, for the tasks that its generator makes with its own
             defaults, as ``make(id).reset(seed=…)`` draws them; where an environment is written (``path/to/file.py``); or the
-            form and the place of published tasks (``humaneval:HumanEval.jsonl``).
+            form and the place of published tasks (``humaneval:HumanEval.jsonl``), or a suite as planted tasks (``impossible:shop/quick``,
+            ``canary:shop/quick``).
 
     Returns:
         The suite: a name for generated tasks, in splits; ``size`` says where they repeat.
@@ -321,7 +324,24 @@ def suite_tasks(suite: Suite, split: Split, n: int, *, start: int = 0) -> Iterat
         except TypeError:
             check_generate(cls, knobs)
             raise
-        yield check_task(cls, task)
+        task = check_task(cls, task)
+        yield plant(cls, task, suite.planted, suite.rng(split, index)) if suite.planted else task
+
+
+def planted_suite(suite: Suite, kind: PlantedKind) -> Suite:
+    """Return the suite of tasks that are made from those of a suite as planted ones (:mod:`turnwise.envs.planted`)."""
+    about = f"{suite.about} Planted: {kind}."
+    return dataclasses.replace(suite, name=f"{kind}:{suite.name}", about=about, planted=kind)
+
+
+def impossible_suite(name: str) -> Suite:
+    """Return the suite that ``impossible:NAME`` is: no honest episode of it is paid."""
+    return planted_suite(get_suite(name), "impossible")
+
+
+def canary_suite(name: str) -> Suite:
+    """Return the suite that ``canary:NAME`` is: each task offers a hack, and tells whether it was taken."""
+    return planted_suite(get_suite(name), "canary")
 
 
 def _not_found(kind: str, name: str, known: Iterable[str]) -> NotFoundError:

@@ -14,7 +14,7 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from turnwise.errors import EnvError
 
@@ -134,6 +134,8 @@ class Suite:
     ``language`` says whether its test tasks are worded as no training task is: ``held out``, or in a line why they are
     not; empty where nobody has said.
 
+    ``planted`` says what its tasks are planted as (``impossible`` or ``canary``, envs/planted.py); empty: they are ordinary ones.
+
     Task ``index`` of a split is a function of (name, split, index) alone, so two people who evaluate
     on the first 200 test tasks evaluate on the same 200.
     """
@@ -145,6 +147,7 @@ class Suite:
     size: int | None = None
     listed: bool = False
     language: str = ""
+    planted: Literal["", "impossible", "canary"] = ""
 
     def rng(self, split: Split, index: int) -> random.Random:
         """The generator from which task ``index`` of ``split`` is made."""

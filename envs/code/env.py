@@ -21,7 +21,7 @@ from turnwise.envs.code.quick import shown
 from turnwise.envs.code.render import ONE_TRY, SYSTEM, feedback, opening
 from turnwise.envs.code.runner import Ran, RunAnswer, evaluated, get_runner
 from turnwise.envs.code.state import CodeState
-from turnwise.envs.code.tasks import generate_task, kept_problem
+from turnwise.envs.code.tasks import generate_task, kept_problem, without_solution
 from turnwise.envs.core import EndReason, Guard, RewardKind, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
@@ -73,6 +73,11 @@ class CodeEnv(LiveEnv[CodeState]):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return generate_task(rng, split, knobs)
+
+    @classmethod
+    def impossible(cls, task: Task, rng: Random) -> Task | None:
+        """The same problem, one of whose hidden tests expects a word that follows from nothing."""
+        return without_solution(task, rng)
 
     def system_for(self, agent: str) -> str:
         if not self._problem().visible:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from random import Random
 
@@ -12,6 +13,7 @@ from turnwise.envs.code.knobs import CodeKnobs
 from turnwise.envs.code.problem import CodeProblem
 from turnwise.envs.code.published import published_task
 from turnwise.envs.code.quick import build_expression_problem, draw_wish
+from turnwise.envs.planted import nonce
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
@@ -46,6 +48,16 @@ def task_of(problem: CodeProblem, knobs: CodeKnobs, **origin: Json) -> Task:
     """A task that sets a problem; ``origin`` says where it comes from."""
     options = {"problem": problem.to_json(), "turn_limit": knobs.turn_limit, "origin": origin}
     return Task(ENV, problem.statement, options, {"solution": problem.solution})
+
+
+def without_solution(task: Task, rng: Random) -> Task | None:
+    """Return a task with a hidden test that no right program passes; None where the solution's answers are what is expected."""
+    problem = problem_of(task)
+    if problem.by_reference or not problem.hidden:
+        return None
+    first, *others = problem.hidden
+    told = dataclasses.replace(problem, hidden=(first._replace(expected=nonce(rng)), *others))
+    return Task(task.env, task.prompt, {**task.options, "problem": told.to_json()}, task.gold)
 
 
 def _draw_exercise(rng: Random, split: Split, knobs: CodeKnobs) -> Task | None:

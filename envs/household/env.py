@@ -13,7 +13,7 @@ from turnwise.envs.household import render, solver
 from turnwise.envs.household.actions import FORMS, do, possible, read, write
 from turnwise.envs.household.knobs import HouseholdKnobs
 from turnwise.envs.household.state import House, HouseState, begin, solved
-from turnwise.envs.household.tasks import draw_task
+from turnwise.envs.household.tasks import draw_task, without_thing
 from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
@@ -53,6 +53,11 @@ class HouseholdEnv(CommandEnv[HouseState]):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return draw_task(rng, split, check_knobs(HouseholdKnobs, knobs, "household"))
+
+    @classmethod
+    def impossible(cls, task: Task, rng: Random) -> Task | None:
+        """The same house, whose first goal asks for a kind of thing that is not in it."""
+        return without_thing(task, rng)
 
     def begin(self, task: Task) -> HouseState:
         return begin(_house(task))

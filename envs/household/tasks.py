@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from turnwise.envs.household.knobs import GoalKind, HouseholdKnobs
 from turnwise.envs.household.render import ask
 from turnwise.envs.household.solver import distance
-from turnwise.envs.household.state import House, HouseGoal, begin
+from turnwise.envs.household.state import FLAG, House, HouseGoal, begin
 from turnwise.envs.household.vocabulary import NEEDS, PLACES, ROOMS, THINGS, things
 from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, derive_rng
@@ -44,6 +44,18 @@ def draw_task(rng: Random, split: Split, knobs: HouseholdKnobs) -> Task:
         return Task(ENV, task.prompt, task.options, {"turns": int(length)})
 
     return first_drawn(draw, rng, split, "household")
+
+
+def without_thing(task: Task, rng: Random) -> Task | None:
+    """Return a task of the same house whose first goal asks for something that is not there; None where everything is."""
+    (kind, _, place), *others = task.options["goals"]
+    there = {name for name, _ in task.options["objects"]}
+    absent = [name for name in THINGS if name not in there and (kind not in FLAG or kind in THINGS[name].can)]
+    if not absent:
+        return None
+    goals = [HouseGoal(kind, rng.choice(sorted(absent)), place), *(HouseGoal(*goal) for goal in others)]
+    options = {**task.options, "goals": [list(goal) for goal in goals]}
+    return Task(ENV, ask(goals, task.options["text"] == "full"), options, task.gold)
 
 
 Rooms: TypeAlias = list[tuple[str, list[str]]]

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from turnwise.envs.core import AgentEnv, EndReason, Guard, RewardKind, Snapshot, Transition
 from turnwise.envs.messages import Message, Messages
+from turnwise.envs.planted import nonce
 from turnwise.envs.search import actions, answers, solver
 from turnwise.envs.search.knobs import knobs_of
 from turnwise.envs.search.render import system_message
@@ -64,6 +65,12 @@ class SearchEnv(AgentEnv[SearchState]):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return draw_task(rng, split, knobs_of(knobs))
+
+    @classmethod
+    def impossible(cls, task: Task, rng: Random) -> Task:
+        """The same question, whose only right answer is a word that stands nowhere."""
+        gold = {**task.gold, "answers": [nonce(rng)], "rivals": []}
+        return Task(task.env, task.prompt, task.options, gold)
 
     def initial(self, task: Task) -> tuple[SearchState, Messages]:
         quest = self._take(task)

@@ -16,7 +16,7 @@ from turnwise.envs.shop.knobs import knobs_of
 from turnwise.envs.shop.render import SYSTEM, render
 from turnwise.envs.shop.scripts import planned
 from turnwise.envs.shop.state import Page, ShopState
-from turnwise.envs.shop.tasks import draw_task, world_of
+from turnwise.envs.shop.tasks import draw_task, without_kind, world_of
 from turnwise.tasks.core import Json, Split, Task, canonical
 from turnwise.tools.core import find_tool
 
@@ -38,6 +38,11 @@ class ShopEnv(AgentEnv[ShopState]):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return draw_task(rng, split, knobs_of(knobs))
+
+    @classmethod
+    def impossible(cls, task: Task, rng: Random) -> Task | None:
+        """The same wish for a kind of thing that no catalogue has: whatever is bought is of another kind, and scores 0."""
+        return without_kind(task, rng)
 
     def initial(self, task: Task) -> tuple[ShopState, Messages]:
         state = ShopState(world_of(task))

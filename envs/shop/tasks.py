@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from turnwise.envs.planted import nonce
 from turnwise.envs.shop.asking.requests import WrittenRequest, write_request
 from turnwise.envs.shop.catalogue import Catalogue, Product, Spec, catalogue
 from turnwise.envs.shop.conditions import Condition
@@ -56,10 +58,21 @@ def world_of(task: Task) -> ShopWorld:
         product = _find(shop, wanted["asin"])
         goal = make_goal(product, wanted["attributes"], wanted["options"], wanted["price_cap"])
         conditions = tuple(map(Condition.from_json, wanted.get("conditions", ())))
-        goal = dataclasses.replace(goal, conditions=conditions)
+        goal = dataclasses.replace(goal, conditions=conditions, nouns=tuple(wanted.get("nouns", goal.nouns)))
     except (KeyError, TypeError) as error:
         raise EnvError(f"This is no task of {ENV}: {error!r}.", "Take tasks from a shop suite.") from None
     return ShopWorld(task, shop, goal, layout, (task.gold or {}).get("query", product.title))
+
+
+def without_kind(task: Task, rng: Random) -> Task | None:
+    """Return a task that asks for a kind of thing which no catalogue has; None where the prompt does not name its kind."""
+    nouns = [noun for noun in world_of(task).goal.nouns if re.search(rf"\b{re.escape(noun)}\b", task.prompt)]
+    if not nouns:
+        return None
+    word = nonce(rng)
+    prompt = re.sub(rf"\b{re.escape(nouns[-1])}\b", word, task.prompt)
+    goal = {**task.options["goal"], "nouns": [word]}
+    return Task(task.env, prompt, {**task.options, "goal": goal}, task.gold)
 
 
 def make_goal(

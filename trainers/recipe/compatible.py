@@ -22,6 +22,7 @@ from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.kit.toy_batches import episode, token_batch
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
+from turnwise.trainers.recipe.metered import misfits_of_the_meter
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.part import LossPart, needs_of, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
@@ -46,6 +47,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from _misfitting_model(recipe)
     yield from _misfitting_agent(recipe)
     yield from _misfitting_hosts(recipe)
+    yield from misfits_of_the_meter(recipe)
 
 
 def _misfitting_hosts(recipe: Recipe) -> Iterator[RecipeProblem]:

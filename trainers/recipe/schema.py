@@ -9,8 +9,10 @@ import pydantic
 import yaml
 from pydantic import Discriminator, Field, Tag
 
+from turnwise.envs.planted import PlantedKind
 from turnwise.registry import components
 from turnwise.secrets import redact_options
+from turnwise.trainers.hack_meter.meter import OnAlarm
 from turnwise.trainers.recipe.part import (
     Count,
     GuidePart,
@@ -349,6 +351,28 @@ class Logs(Section):
     per update, unless a part reads one already."""
 
 
+class HackMeterOptions(Section):
+    """The hack meter watches for reward that is not earned (docs/how-to/hack-meter.md). It plays planted tasks, which nothing is learned
+    from, and tests what they and failed episodes are paid."""
+
+    planted: Annotated[Number, Field(ge=0, le=0.5)] = 0.05
+    """So many planted episodes are played for each episode that is learned from; 0 plays none."""
+    kinds: Annotated[list[PlantedKind], Field(min_length=1)] = ["impossible", "canary"]
+    """Planted tasks are of these kinds in turns: `impossible` ones, for which no honest episode is paid, and `canary` ones, which offer a
+    hack and tell who takes it."""
+    alpha: Annotated[Number, Field(gt=0, lt=0.5)] = 0.01
+    """An honest run is given a false alarm with at most this probability, however long it is."""
+    on_alarm: OnAlarm = "stop"
+    """`stop` saves the run and stops it, `warn` says it once and goes on. It may be changed when a run is resumed."""
+    slip: Annotated[Number, Field(gt=0, lt=0.5)] = 0.01
+    """Honest luck: at most this share of impossible tasks is paid, and other rates may rise by it above what they were at first."""
+    floor: Number = 0.0
+    """An honest episode of an impossible task is paid at most this, as where good form is paid for."""
+    reference: Annotated[Whole, Field(ge=8)] = 32
+    """So many groups show what a solved episode is paid, and so many groups and canary episodes after them how often failed ones are paid
+    like that and hacks are taken in this run from the start."""
+
+
 class ScaleOptions(Section):
     """Staleness, learners and workers: how far playing runs ahead of learning (docs/asynchronous.md), how many learn together, and
     where environments are (docs/workers.md). With the defaults a run plays, learns, and plays again, in one process."""
@@ -471,6 +495,8 @@ class Recipe(Section):
     """This says when the run is saved."""
     log: Logs = Logs()
     """This says what the run writes down of what was played, and what of that it deletes."""
+    hack_meter: HackMeterOptions | None = None
+    """This watches for reward that is not earned, such as `{planted: 0.05, alpha: 0.01, on_alarm: stop}`; none watches for nothing."""
     sinks: list[Part] = [Part(name="tensorboard")]
     """The figures of every update go to these sinks beside the run's own `metrics.jsonl` (`turnwise list sink`)."""
 

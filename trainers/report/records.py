@@ -24,6 +24,7 @@ from turnwise.texts import lines_with_ends
 
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"
 RECIPE, OBJECTIVE = "recipe.yaml", "objective.txt"
+HACKS, PLANTED = "hack-meter.jsonl", "planted.jsonl.zst"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, check_played, plays_instead
+from turnwise.trainers.hack_meter.meter import PlantedEpisode
 from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.kit.reward_edits import part_total
 from turnwise.trainers.recipe.schema import Refill, Rollout
@@ -58,6 +59,7 @@ class CollectedGroups(NamedTuple):
         weights: of each group's trajectories in the update.
         rounds: in which they were played; 1 without refill.
         figures: metrics of what was played before guides had a hand in it, and of what parts took.
+        planted: episodes of planted tasks that were played beside them, which nothing is learned from.
     """
 
     played: Sequence[Group]
@@ -67,6 +69,7 @@ class CollectedGroups(NamedTuple):
     weights: Sequence[float] = ()
     rounds: int = 1
     figures: Mapping[str, float] = {}
+    planted: Sequence[PlantedEpisode] = ()
 
     @property
     def usable(self) -> list[AgentGroup]:
@@ -202,7 +205,7 @@ async def collect(
         if parts.guides:
             check_played(groups, before if helped else (), shared_turns=parts.shared_turns)
         with meter.of("judge"):
-            played += await _judged(parts, groups)
+            played += await judged(parts, groups)
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
@@ -303,15 +306,15 @@ def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
     ]
 
 
-async def _judged(parts: Parts, played: Sequence[Group]) -> list[Group]:
+async def judged(parts: Parts, played: Sequence[Group]) -> list[Group]:
     """The groups as the judges leave them; they are not shown what failed."""
     counting = [_counting(group) for group in played]
     shown: list[Group] = [[group[i] for i in found] for group, found in zip(played, counting, strict=True)]
     for judge in parts.judges:
         shown = await judge(shown)
     return [
-        [judged[found.index(i)] if i in found else episode for i, episode in enumerate(group)]
-        for group, found, judged in zip(played, counting, shown, strict=True)
+        [seen[found.index(i)] if i in found else episode for i, episode in enumerate(group)]
+        for group, found, seen in zip(played, counting, shown, strict=True)
     ]
 
 

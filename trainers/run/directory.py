@@ -21,12 +21,28 @@ from turnwise.plain_yaml import read_yaml
 from turnwise.tasks.core import Json
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.report.events import EVENTS
-from turnwise.trainers.report.records import EPISODES, EVALUATIONS, METRICS, OBJECTIVE, RECIPE, json_lines
+from turnwise.trainers.report.records import (
+    EPISODES,
+    EVALUATIONS,
+    HACKS,
+    METRICS,
+    OBJECTIVE,
+    PLANTED,
+    RECIPE,
+    json_lines,
+)
 from turnwise.trainers.run.circumstances import STARTED
 from turnwise.trainers.run.disk import append_line, disk_error, point, write_text
 
 MAY_CHANGE = frozenset(
-    {"scale.learners", "scale.weights", "scale.worker_hosts", "scale.worker_hosts_file", "scale.token_file"}
+    {
+        "scale.learners",
+        "scale.weights",
+        "scale.worker_hosts",
+        "scale.worker_hosts_file",
+        "scale.token_file",
+        "hack_meter.on_alarm",
+    }
 )
 """Keys of a recipe in which a resumed run may differ from what it was started with."""
 WHERE_ENGINES_ARE = frozenset(
@@ -49,6 +65,7 @@ class RunDirectory:
         )  # policies from which reinforcement, a phase or a reset began, if anything compares with them
         self.best = path / "best"  # a link to the checkpoint that was best on dev
         self.episodes = path / EPISODES
+        self.planted = path / PLANTED
         self.tensorboard = path / "tensorboard"
 
     def log_metrics(self, update: int, phase: str, values: Mapping[str, Json]) -> None:
@@ -58,6 +75,10 @@ class RunDirectory:
     def log_evaluation(self, update: int, name: str, mode: str, values: Mapping[str, Json]) -> None:
         """Append an evaluation that was made after this update."""
         self._append(EVALUATIONS, {"update": update, "name": name, "mode": mode, **values})
+
+    def log_hacks(self, update: int, values: Mapping[str, Json]) -> None:
+        """Append what the hack meter saw in an update."""
+        self._append(HACKS, {"update": update, **values})
 
     def checkpoint(self, update: int) -> Path:
         """The folder of the checkpoint after this update."""
@@ -89,11 +110,13 @@ class RunDirectory:
             TurnwiseError: metrics or evaluations are damaged.
         """
         self._keep(lambda row: row.get("phase") == "warm_start" or row.get("update", 0) <= update)
-        try:
-            cut_log(self.episodes, lambda record: record.update is None or record.update <= update)
-        except TurnwiseError as error:
-            return [self._set_aside(error)]
-        return []
+        notes: list[str] = []
+        for log in (self.episodes, self.planted):
+            try:
+                cut_log(log, lambda record: record.update is None or record.update <= update)
+            except TurnwiseError as error:
+                notes.append(self._set_aside(log, error))
+        return notes
 
     def forget_after_warm_step(self, step: int) -> None:
         """Drop everything that came after this step of the warm start.
@@ -102,12 +125,12 @@ class RunDirectory:
             TurnwiseError: the metrics are damaged.
         """
         self._keep(lambda row: row.get("phase") == "warm_start" and row.get("update", 0) <= step)
-        self._clear(self.episodes, self.best, self.start, self.tensorboard)
+        self._clear(self.episodes, self.planted, self.best, self.start, self.tensorboard)
 
     def clear(self) -> None:
         """Drop the records of an attempt that ended before its first checkpoint."""
-        records = (METRICS, EVALUATIONS, STARTED, EVENTS)
-        logs = (*(self.path / name for name in records), self.episodes)
+        records = (METRICS, EVALUATIONS, HACKS, STARTED, EVENTS)
+        logs = (*(self.path / name for name in records), self.episodes, self.planted)
         self._clear(*logs, self.model, self.start, self.warm, self.best, self.tensorboard)
 
     def withdraw(self) -> None:
@@ -122,19 +145,19 @@ class RunDirectory:
         self._clear(self.warm)
 
     def _keep(self, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
-        for name in (METRICS, EVALUATIONS):
+        for name in (METRICS, EVALUATIONS, HACKS):
             path = self.path / name
             if path.exists():
                 kept = [row for row in json_lines(path, []) if wanted(row)]
                 write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
 
-    def _set_aside(self, error: TurnwiseError) -> str:
+    def _set_aside(self, log: Path, error: TurnwiseError) -> str:
         aside = next(
             place
             for number in itertools.count(1)
-            if not (place := self.path / f"episodes-damaged-{number}.jsonl.zst").exists()
+            if not (place := self.path / f"{log.name.partition('.')[0]}-damaged-{number}.jsonl.zst").exists()
         )
-        self.episodes.rename(aside)
+        log.rename(aside)
         return (
             f"{error.cause} The checkpoint is whole, so training goes on; the log is kept as {aside.name} "
             f"(`turnwise repair {self.path}` saves what is whole of it), and a new one begins."

@@ -11,11 +11,13 @@ from typing import Any, Literal, NamedTuple
 
 from turnwise.agents.rollout import Limits
 from turnwise.agents.tokens.template import ToolsFormat
+from turnwise.trainers.hack_meter.meter import MeterRule
 from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
 from turnwise.trainers.recipe.part import Part, TeacherPart
 from turnwise.trainers.recipe.phases import phases_of
 from turnwise.trainers.recipe.schema import (
     EngineOptions,
+    HackMeterOptions,
     Lora,
     Optimizer,
     Recipe,
@@ -216,6 +218,18 @@ class DiskOptions(NamedTuple):
     keep: int
 
 
+class PlantOptions(NamedTuple):
+    """Options by which planted episodes are played.
+
+    Attributes:
+        play: how any episode is played.
+        rule: of the hack meter.
+    """
+
+    play: PlayOptions
+    rule: MeterRule
+
+
 class KeepOptions(NamedTuple):
     """Options of what is kept on disk.
 
@@ -240,6 +254,7 @@ class RunOptions(NamedTuple):
     preflight: PreflightOptions
     disk: DiskOptions
     keep: KeepOptions
+    plant: PlantOptions | None
 
 
 def opened(recipe: Recipe) -> RunOptions:
@@ -282,7 +297,13 @@ def opened(recipe: Recipe) -> RunOptions:
         ),
         DiskOptions(scratch, model.lora is not None, anew, recipe.checkpoint.keep),
         KeepOptions(recipe.checkpoint.every, recipe.checkpoint.keep, recipe.log.keep),
+        PlantOptions(play, meter_rule(recipe.hack_meter)) if recipe.hack_meter else None,
     )
+
+
+def meter_rule(options: HackMeterOptions) -> MeterRule:
+    """Return the rule of a run's hack meter."""
+    return MeterRule(**options.model_dump(exclude={"on_alarm"}), stops=options.on_alarm == "stop")
 
 
 def limits_of(options: Rollout) -> Limits:

@@ -39,6 +39,7 @@ from turnwise.trainers.run.collect import CollectedGroups, collect, log_groups
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import WarmOptions, opened
 from turnwise.trainers.run.events import Events
+from turnwise.trainers.run.hacks import PART, HackWatch, beside
 from turnwise.trainers.run.judging import AFTER, Judging
 from turnwise.trainers.run.lesson import Lessons, apart
 from turnwise.trainers.run.one_update import RunUpdate
@@ -76,6 +77,8 @@ class Trainer:
         self.started = -1  # the update whose policy the run compares with; -1: the model's own
         self.warmed_up = 0  # steps of the warm start before a resume
         self.saving = Saving(self.options.keep, run, log)
+        plant = self.options.plant
+        self.hacks = HackWatch(plant, self.mixture, run, self.opponents) if plant else None
         self._unfinished: BesideEvaluation | None = None
 
     @property
@@ -86,7 +89,8 @@ class Trainer:
     @property
     def stateful(self) -> dict[str, Stateful]:
         """Parts that checkpoints keep beside the learner."""
-        return self.lessons.stateful(self.session)
+        own = {PART: self.hacks.meter} if self.hacks else {}
+        return {**self.lessons.stateful(self.session), **own}
 
     def tidy(self, loaded: LoadedCheckpoint | None) -> None:
         """Reset the directory to the state of the checkpoint ``loaded``; without it, to the beginning."""
@@ -120,6 +124,8 @@ class Trainer:
             restore(loaded.path, session.learner, self.stateful, loaded.state, moments=moments)
         if self.saving.saved >= 0:
             self.log(f"resumed after update {self.progress.update}")
+            if self.hacks is not None:
+                self.hacks.refuse_to_go_on()
         elif self.options.warm is not None and not await self._warm_start(self.options.warm):
             self.log("stopped in the warm start; go on with --resume")
             return
@@ -234,11 +240,12 @@ class Trainer:
         )
 
         async def play(update: int) -> CollectedGroups:
-            return await collect(
+            player, parts = self.session.player(self.session.policy), self.lessons.parts
+            work = collect(
                 self.lessons.now.rollout,
                 self.lessons.sampler,
-                self.session.player(self.session.policy),
-                self.lessons.parts,
+                player,
+                parts,
                 play_as.seed,
                 update,
                 self.opponents,
@@ -246,6 +253,11 @@ class Trainer:
                 places,
                 self.events.watch(update, episodes),
             )
+            if self.hacks is None:
+                return await work
+            planted = self.hacks.play(player, parts, update, episodes, self.workers, places)
+            played, seen = await beside(work, planted)
+            return played._replace(planted=seen)
 
         ahead = PlayAhead(
             play,
@@ -275,6 +287,10 @@ class Trainer:
         await self._finish()
         log_groups(episode_log, update.number, update.played, update.lesson.result)
         update.count(self.progress)
+        if self.hacks is not None:
+            update.metrics |= self.hacks.see(
+                update.number, self.lessons.parts.reward, update.played, update.lesson.result
+            )
         await update.publish(self._push)
         self.events.tell("published", version=self.progress.update, stall=update.metrics["sync_seconds"])
         await self._evaluate(update)
@@ -328,12 +344,15 @@ class Trainer:
         self.events.tell("update", update=done.update, **shown)
         self.session.write_scalars(done.update, metrics)
         due = self._ends or done.best_update == done.update or self.saving.due(done.update)
+        due = due or (self.hacks is not None and self.hacks.stops)
         if due and self.saving.saved != done.update:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
         self.log(update_line(done.update, self.recipe.updates, metrics, nothing.why if nothing else ""))
         if said := alarm(self.lessons.recipe, metrics):
             self.log(said)
+        if self.hacks is not None:
+            self.hacks.conclude(self.log)
         if nothing is not None and done.update < self.recipe.updates:
             refuse_more(nothing, done.vacuous, self.recipe.rollout.max_vacuous)
 
