@@ -17,10 +17,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-STAKES = (0.02, 0.08, 0.25, 0.6)
+STAKES = (0.02, 0.08, 0.25, 0.6, 0.9)
 """Shares of the capital that gamblers stake against the level, equally many each."""
 _BOUND_STAKES = (0.1, 0.25, 0.5, 0.75, 1.0)
-_HALVINGS = 50
+_HALVINGS = 30
 
 
 class Capital(NamedTuple):
@@ -47,11 +47,11 @@ class Capital(NamedTuple):
     def after(self, x: float, level: float) -> Capital:
         """Return the capital after another observation, on which all stake that its mean is above the level.
 
-        Worked by hand: the first gamblers have half of the capital, and stakes of 0.02, 0.08, 0.25 and 0.6 against a level of 0.5 are
-        doubled, so that they have ½·(1.02 + 1.08 + 1.25 + 1.6)/4.
+        Worked by hand: the first gamblers have half of the capital, and stakes of 0.02, 0.08, 0.25, 0.6 and 0.9 against a level of 0.5 are
+        doubled, so that they have ½·(1.02 + 1.08 + 1.25 + 1.6 + 1.9)/5.
 
         >>> round(math.exp(Capital().after(1.0, 0.5).log) - 0.5, 6)
-        0.61875
+        0.685
         """
         begins = -math.log((self.seen + 1) * (self.seen + 2))
         logs = (

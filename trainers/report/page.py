@@ -10,6 +10,7 @@ It is made from what the run directory holds; each file may be missing, and then
     evaluations.jsonl    one object per evaluation: {"name": "warm start", "mode": "sampled" | "greedy",
                          **Evaluation.to_json(results=True)}; with "results" comparisons are paired by task.
                          The first and the last of a (split, mode, suite) are before and after.
+    hack-meter.jsonl     one object per update: what its hack meter saw (turnwise.trainers.report.hacks)
     episodes.jsonl.zst   training episodes (turnwise.agents.log.episode_log), appended with update, group and advantages
     true-turns.json      turns with their true advantages (`turnwise credit-quality --run`)
 
@@ -31,6 +32,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.curves import Series, small_curve
 from turnwise.trainers.report.episodes import group_view
 from turnwise.trainers.report.evaluated import is_evaluation, read_evaluated, render_evaluation
+from turnwise.trainers.report.hacks import read_hacks
 from turnwise.trainers.report.html import report_page
 from turnwise.trainers.report.panels import PANELS, Panel, costs_left_out, is_constant
 from turnwise.trainers.report.plots import Boundary, Marker, learning_curve
@@ -109,6 +111,7 @@ def render(run: ReportedRun) -> str:
         warm=_figures(warm)[0],
         figures=figures,
         constants=constants,
+        hacks=read_hacks(run.path, []),
         groups=[group_view(sample) for sample in run.samples],
         worth=section(known) if (known := load_groups(run.path / TRUE_TURNS)) else None,
     )

@@ -1,14 +1,12 @@
-"""The hack meter at work in a run: plays planted episodes beside an update's own, pays them as those are paid, and tells what it sees.
+"""The hack meter at work in a run: plays planted episodes after an update's own, pays them as those are paid, and tells what it sees.
 
-Nothing of it reaches the learner: planted episodes are in no batch, no baseline and no figure of the episodes that are learned from.
+They are played after, since an engine rounds by what it samples together: a run has the same bits with a hack meter and without. Nothing of it reaches the learner: planted episodes are in no batch, no baseline and no figure of the episodes that are learned from.
 They are in a log of their own (``planted.jsonl.zst``), and what was seen is in ``hack-meter.jsonl``.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
 
 from turnwise.agents.core import Policy
 from turnwise.agents.execution.admission import Admission
@@ -30,7 +28,6 @@ from turnwise.trainers.strategy.runner import RolloutRunner
 
 PART = "hack_meter"
 """The meter's name among the parts that checkpoints keep."""
-T = TypeVar("T")
 
 
 class HackWatch:
@@ -137,14 +134,3 @@ def first_agents(played: CollectedGroups, result: UpdateResult) -> list[Group]:
         and agent_group.agent
         == next(iter(played.played[agent_group.number][agent_group.members[0]].trajectories))
     ]
-
-
-async def beside(
-    work: Awaitable[T], other: Awaitable[Sequence[PlantedEpisode]]
-) -> tuple[T, Sequence[PlantedEpisode]]:
-    """Do two things at once; where the first fails, the other is given up."""
-    task = asyncio.ensure_future(other)
-    try:
-        return await work, await task
-    finally:
-        task.cancel()

@@ -39,7 +39,7 @@ from turnwise.trainers.run.collect import CollectedGroups, collect, log_groups
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import WarmOptions, opened
 from turnwise.trainers.run.events import Events
-from turnwise.trainers.run.hacks import PART, HackWatch, beside
+from turnwise.trainers.run.hacks import PART, HackWatch
 from turnwise.trainers.run.judging import AFTER, Judging
 from turnwise.trainers.run.lesson import Lessons, apart
 from turnwise.trainers.run.one_update import RunUpdate
@@ -241,7 +241,7 @@ class Trainer:
 
         async def play(update: int) -> CollectedGroups:
             player, parts = self.session.player(self.session.policy), self.lessons.parts
-            work = collect(
+            played = await collect(
                 self.lessons.now.rollout,
                 self.lessons.sampler,
                 player,
@@ -254,10 +254,10 @@ class Trainer:
                 self.events.watch(update, episodes),
             )
             if self.hacks is None:
-                return await work
-            planted = self.hacks.play(player, parts, update, episodes, self.workers, places)
-            played, seen = await beside(work, planted)
-            return played._replace(planted=seen)
+                return played
+            return played._replace(
+                planted=await self.hacks.play(player, parts, update, episodes, self.workers, places)
+            )
 
         ahead = PlayAhead(
             play,
