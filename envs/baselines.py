@@ -50,6 +50,14 @@ def gold(now: ScriptMoment) -> Message | str:
     return check_action(now.env, now.env.gold(now.env.state), "gold")
 
 
+def best_known(now: ScriptMoment) -> Message | str:
+    """Plays gold; where it is not known what was recorded, then random admissible actions."""
+    if now.env.knows_gold(now.env.task):
+        return gold(now)
+    recorded = now.env.recorded(now.env.task)
+    return recorded[now.turn] if now.turn < len(recorded) else random(now)
+
+
 def demonstrator(now: ScriptMoment) -> Message | str:
     """The imperfect scripted policy that warm starts imitate: it can act, but not act well."""
     return check_action(now.env, now.env.demonstrate(now.env.state, now.rng), "demonstrate")
@@ -133,7 +141,9 @@ def astray(now: ScriptMoment) -> Message | str:
 
     Trivial baselines seldom find an action that an environment heeds; this one comes to its later turns.
     """
-    if now.env.blocking:  # where a fork has its price
+    if now.env.blocking or not now.env.knows_gold(
+        now.env.task
+    ):  # where a fork has its price, or shows nothing
         return random(now)
     start = now.env.fork()
     try:
@@ -159,7 +169,7 @@ TRIVIAL_BASELINES: Mapping[str, Script] = {
 }
 SCRIPTS: Mapping[str, Script] = {
     "gold": gold, "demonstrator": demonstrator, "rival": rival, "first": first, "scan": scan,
-    "astray": astray, **TRIVIAL_BASELINES
+    "astray": astray, "best_known": best_known, **TRIVIAL_BASELINES
 }  # fmt: skip
 
 

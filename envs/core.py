@@ -21,7 +21,17 @@ from turnwise.blame import AuthorError, written_at
 from turnwise.envs import planted, returned
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.spaces import MessageSpace, MessagesSpace
-from turnwise.envs.steps import EndReason, Guard, Info, RewardKind, Snapshot, State, Step, Transition
+from turnwise.envs.steps import (
+    EndReason,
+    ForkCost,
+    Guard,
+    Info,
+    RewardKind,
+    Snapshot,
+    State,
+    Step,
+    Transition,
+)
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.tools.core import Tool, ToolCall, ToolError
@@ -30,7 +40,7 @@ NOT_CARRIED_OUT, CARRIED_OUT = "Not carried out.", "Carried out."
 """Answers to a call where another call of the same message is answered with all there is to say."""
 
 __all__ = [
-    "AgentEnv", "EndReason", "Guard", "Info", "RewardKind", "Snapshot", "Step", "Transition", "tool_specs",
+    "AgentEnv", "EndReason", "ForkCost", "Guard", "Info", "RewardKind", "Snapshot", "Step", "Transition", "tool_specs",
 ]  # fmt: skip
 
 
@@ -49,6 +59,10 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     # of suites with another one: a match is won by one of two
     max_trivial_scores: ClassVar[Mapping[str, float]] = {}
     copies: ClassVar[str] = ""  # why the prompt holds what must be said, where that is the task (E8)
+    words_end: ClassVar[str] = ""  # why words without a call end the episode, where there are tools (E7)
+    # False: no solution is known, and the checker plays without one; a task's option of this name goes before it
+    gold_known: ClassVar[bool] = True
+    fork_cost: ClassVar[ForkCost] = ForkCost.FREE  # of going on a second time from a moment of an episode
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "": {}
     }  # workload → knobs (envs/bench/memory.py)
@@ -89,8 +103,22 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     def gold(self, state: State) -> Message | str:
         """The next action of a solution that scores 1, from any state where one exists (E6)."""
+        if not self.knows_gold(self.task):
+            raise EnvError(
+                f"{type(self).__name__} knows no solution of this task (gold_known = False).",
+                "Play it with another policy, such as scripted:random; nothing can be learned from gold here.",
+            )
         remedy = "Write it: the next action of a solution that scores 1 (E6, and warm starts imitate it)."
         raise _missing(type(self), "gold(state)", remedy)
+
+    @classmethod
+    def knows_gold(cls, task: Task) -> bool:
+        """Return whether :meth:`gold` solves ``task``."""
+        return bool(task.options.get("gold_known", cls.gold_known))
+
+    def recorded(self, task: Task) -> Sequence[Message | str]:
+        """The actions of an episode that was played before, for the checker where no gold is known."""
+        return ()
 
     def demonstrate(self, state: State, rng: Random) -> Message | str:
         """The next action of a mediocre agent, for warm starts that leave something to be learned."""
@@ -182,6 +210,10 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
                 raise ToolError(message.malformed)
             mark = planted.mark_of(now.task.options)
             done = mark and planted.answered(mark, now.state, message)
+            if not done and message.tool_calls and not self.tools_for(self.current_agent(now.state)):
+                raise ToolError(
+                    f"There is no tool {message.tool_calls[0].name[:80]!r}: there are no tools here."
+                )
             change = done or self.transition(now.state, message)
         except ToolError as error:
             bad_action, method = True, "refused"

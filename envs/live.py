@@ -10,7 +10,7 @@ import copy
 from abc import abstractmethod
 from typing import ClassVar
 
-from turnwise.envs.core import AgentEnv, Snapshot
+from turnwise.envs.core import AgentEnv, ForkCost, Snapshot
 from turnwise.envs.steps import State
 
 
@@ -22,6 +22,7 @@ class LiveEnv(AgentEnv[State]):
     again in a fresh environment.
     """
 
+    fork_cost = ForkCost.COPY
     twin: ClassVar[str] = ""
     """An environment that plays the same tasks without a live world; the benchmark compares both."""
 

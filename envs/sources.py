@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,7 @@ from turnwise.extras import extra_of
 from turnwise.extras import missing as missing_library
 
 _sound: set[type] = set()
+_locks: dict[str, threading.RLock] = {}  # of files that are modules: one thread runs each
 
 
 def is_source(name: str) -> bool:
@@ -130,16 +132,21 @@ def _file_module(file: Path) -> ModuleType:
     if root != file.parent:
         return importlib.import_module(".".join(parts))
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"  # `code.py` must not hide Python's
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(sys.modules[name])
-        except BaseException:
-            del sys.modules[name]
-            raise
+    with _locks.setdefault(name, threading.RLock()):
+        return sys.modules.get(name) or _run(name, file)
+
+
+def _run(name: str, file: Path) -> ModuleType:
+    """Run a file as a module. Other threads wait at its lock until it has run."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules[name])
+    except BaseException:
+        del sys.modules[name]
+        raise
     return sys.modules[name]
 
 

@@ -31,6 +31,19 @@ class EndReason(enum.StrEnum):
 _TRUNCATED = frozenset({EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT, EndReason.TIME_LIMIT, EndReason.REFUSED})
 
 
+class ForkCost(enum.StrEnum):
+    """Cost of going on a second time from a moment of an episode."""
+
+    FREE = "free"  #      a reference: the state is a value
+    COPY = "copy"  #      a live world is copied
+    REPLAY = "replay"  #  the episode's actions are played once more: its depth times a step
+    NONE = "none"  #      it cannot be done: the world does not answer the same twice
+
+    @property
+    def dear(self) -> bool:
+        return self is not ForkCost.FREE
+
+
 class RewardKind(enum.StrEnum):
     """Kind of a reward component.
 

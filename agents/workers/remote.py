@@ -159,7 +159,17 @@ class RemoteEnv(Elsewhere):
 
 _VALUES = frozenset({"state", "system", "reward_components", "turn_limit", "observation_limit", "shaping"})
 _METHODS = frozenset(
-    {"gold", "demonstrate", "admissible", "potential", "state_key", "current_agent", "system_for", "generate"}
+    {
+        "gold",
+        "demonstrate",
+        "recorded",
+        "admissible",
+        "potential",
+        "state_key",
+        "current_agent",
+        "system_for",
+        "generate",
+    }
 )
 
 

@@ -46,6 +46,8 @@ class CheckReport:
 
     env: str
     requirements: Mapping[str, RequirementResult]
+    unseen: Sequence[str] = ()
+    """Matters that could not be looked at, each with its reason."""
 
     @property
     def ok(self) -> bool:
@@ -53,20 +55,22 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Json]:
         results = {name: result._asdict() for name, result in self.requirements.items()}
-        return {"env": self.env, "ok": self.ok, "requirements": results}
+        return {"env": self.env, "ok": self.ok, "requirements": results, "unseen": list(self.unseen)}
 
     def __str__(self) -> str:
         lines = [
             f"{'✓' if result.ok else '✗'} {name} {result.detail}"
             for name, result in self.requirements.items()
         ]
-        return "\n".join([f"{self.env}: {'ok' if self.ok else 'BROKEN'}", *lines])
+        unseen = [f"– not seen: {each}" for each in self.unseen]
+        return "\n".join([f"{self.env}: {'ok' if self.ok else 'BROKEN'}", *lines, *unseen])
 
 
 def check_env(
     name: str,
     *,
     tasks: int = 0,
+    quick: bool = False,
     only: Collection[str] = (),
     on_requirement: Callable[[], None] = lambda: None,
 ) -> CheckReport:
@@ -75,7 +79,8 @@ def check_env(
     ``name`` is its id, or where it is written (``path/to/file.py[:Class]`` or ``module:Class``), or a suite of it, which alone
     is played then (``harbor:FOLDER``).
     ``tasks`` is how many tasks of each split the gold script and the trivial baselines play; without it 50, or 10 where
-    a world outside of the process takes its time. ``on_requirement`` is called after each requirement.
+    a world outside of the process takes its time. A ``quick`` check plays one task where the whole one plays several, and says
+    what it left out. ``on_requirement`` is called after each requirement.
 
     Raises:
         NotFoundError: no environment has this id.
@@ -83,14 +88,18 @@ def check_env(
     played = name if is_suite(name) else resolve(name)
     name = get_suite(played).env if is_suite(played) else played
     cls = env_class(name)
-    subject = core.Subject(name, cls, tasks or (10 if issubclass(cls, LiveEnv) else 50), played)
+    slow = issubclass(cls, LiveEnv) or cls.fork_cost.dear
+    few = core.QUICK if quick else core.FEW
+    subject = core.Subject(name, cls, tasks or (3 if quick else 10 if slow else 50), played, few, [])
+    if quick:
+        subject.missed(f"all: each requirement was tested on {few} task; E6 on {subject.tasks} of each split")
     verdicts: dict[str, _Verdict] = {}
     for requirement, (_, test) in REQUIREMENTS.items():
         if requirement in only or not only:
             hung = next((verdict for verdict in verdicts.values() if verdict.hung), None)
             verdicts[requirement] = hung or _judge(test, subject)
             on_requirement()
-    return CheckReport(played, _said_once(verdicts))
+    return CheckReport(played, _said_once(verdicts), tuple(subject.unseen))
 
 
 class _Verdict(NamedTuple):

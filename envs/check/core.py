@@ -9,8 +9,8 @@ from turnwise.envs.check.walks import Walk, sample_tasks, walk
 from turnwise.envs.core import AgentEnv
 from turnwise.tasks.core import Split
 
-FEW = 4
-"""Tasks on which requirements are tested (E6 plays as many as it is asked to)."""
+FEW, QUICK = 4, 1
+"""Tasks on which requirements are tested, and in a quick check."""
 
 
 class Broken(Exception):
@@ -32,12 +32,19 @@ class Subject(NamedTuple):
     cls: type[AgentEnv[Any]]
     tasks: int
     played: str
+    few: int  # tasks on which requirements are tested (E6 plays as many as it is asked to)
+    unseen: list[str]  # what could not be looked at, each with its reason
+
+    def missed(self, what: str) -> None:
+        """Note what could not be looked at, once."""
+        if what not in self.unseen:
+            self.unseen.append(what)
 
     def walks(self, *scripts: str, env: AgentEnv[Any] | None = None) -> Iterator[Walk]:
         """A few training episodes of each script."""
         env = env or self.cls()
         try:
-            for index, task in enumerate(sample_tasks(self.played, Split.TRAIN, FEW)):
+            for index, task in enumerate(sample_tasks(self.played, Split.TRAIN, self.few)):
                 for script in scripts:
                     yield walk(env, task, script, seed=index)
         finally:

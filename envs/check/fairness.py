@@ -142,6 +142,11 @@ def fairness(suite: Suite, *, tasks: int = 60, reworded: Path | None = None) -> 
         raise TurnwiseError(f"{tasks} tasks show nothing.", "Ask for 1 or more; 60 are usual.")
     started, cls, rivals = time.process_time(), env_class(suite.env), rivals_of(suite.env)
     env, chosen = make(suite.env), list(suite_tasks(suite, Split.TEST, tasks))
+    if not all(map(env.knows_gold, chosen)):
+        raise TurnwiseError(
+            f"{suite.name} knows no solution of some of its tasks, which all else is measured by.",
+            "`turnwise survey` plays what is known and the baselines.",
+        )
     played: dict[str, AgentResult] = {}
 
     def result(name: str, maker: RivalMaker) -> AgentResult:

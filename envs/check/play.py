@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -13,10 +13,10 @@ from gymnasium.utils.env_checker import check_env
 
 from turnwise.blame import FIX, describe, remedy
 from turnwise.envs.baselines import TRIVIAL_BASELINES, interval
-from turnwise.envs.check.core import Broken, Subject, require
+from turnwise.envs.check.core import FEW, Broken, Subject, require
 from turnwise.envs.check.leaks import Leak, leaks, not_checked
 from turnwise.envs.check.walks import Walk, in_time, sample_tasks, walk
-from turnwise.envs.core import AgentEnv, EndReason, Step
+from turnwise.envs.core import AgentEnv, EndReason, ForkCost, Snapshot, Step
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_entries, environment_suites, suite_task
 from turnwise.errors import DeadlineError
@@ -57,8 +57,12 @@ def gold_and_baselines(subject: Subject) -> str:
     lucky: list[str] = []
     for suite in environment_suites(subject.played):
         _splits_differ(suite, subject)
-        for split in Split:
-            _gold_solves(suite, split, subject)
+        known = sum(_gold_solves(suite, split, subject) for split in Split)
+        asked = len(Split) * subject.tasks
+        if known < asked:
+            subject.missed(
+                f"E6: {suite.name}: that {asked - known} of {asked} tasks can be solved: no gold is known for them"
+            )
         baselines = [_play_baseline(suite, agent, subject) for agent in TRIVIAL_BASELINES]
         bound = subject.cls.max_trivial_scores.get(suite.name, subject.cls.max_trivial_score)
         for baseline in baselines:
@@ -75,7 +79,10 @@ def gold_and_baselines(subject: Subject) -> str:
         table = ", ".join(
             f"{baseline.agent} {baseline.success:.2f} (score {baseline.score:.2f})" for baseline in baselines
         )
-        said.append(f"{suite.name}: gold 1.00; {table}")
+        gold = (
+            "gold unknown" if not known else "gold 1.00" if known == asked else f"gold 1.00 on {known} tasks"
+        )
+        said.append(f"{suite.name}: {gold}; {table}")
     return "; ".join([*said, *lucky])
 
 
@@ -94,10 +101,14 @@ def _splits_differ(suite: Suite, subject: Subject) -> None:
                 )
 
 
-def _gold_solves(suite: Suite, split: Split, subject: Subject) -> None:
-    env = subject.cls()
+def _gold_solves(suite: Suite, split: Split, subject: Subject) -> int:
+    """Play gold on the tasks whose solution is known; return how many these are."""
+    env, known = subject.cls(), 0
     for index in range(subject.tasks):
         task = suite_task(suite, split, index)
+        if not env.knows_gold(task):
+            continue
+        known += 1
         walked = walk(env, task, "gold", seed=index)
         scored = abs(walked.score - 1.0) < 1e-9
         if not (walked.success and scored):
@@ -106,6 +117,7 @@ def _gold_solves(suite: Suite, split: Split, subject: Subject) -> None:
                 remedy=_gold_remedy(walked, scored),
             )
     env.close()
+    return known
 
 
 def _unsolved(walked: Walk, task: str) -> str:
@@ -160,13 +172,15 @@ def bad_actions(subject: Subject) -> str:
     env = subject.cls()
     answered = 0
     for task in sample_tasks(subject.played, Split.TRAIN, 2):
-        for moment in walk(env, task, "gold").moments[:-1]:
+        walked = walk(env, task, "best_known")
+        for moment in _tried_moments(subject, walked):
             for label, action in garbage(env):
                 env.restore(moment._replace(turn=0))  # so that no turn limit comes in between
                 step = _try(env, label, action)
-                ended = step.terminated or step.truncated
-                # Where any text is an answer (no tools), a meaningless text may be a wrong one.
-                may_end = not env.tools and isinstance(action, str)
+                # An end by the turn limit is nobody's answer: where there is one turn, each is the last.
+                ended = step.info.get("end") not in (None, EndReason.TURN_LIMIT)
+                # Where any text is an answer (no tools, or declared), a meaningless text may be a wrong one.
+                may_end = (not env.tools or bool(env.words_end)) and isinstance(action, str)
                 require(not ended or may_end, f"{label} ends the episode ({step.info.get('end')})")
                 said = "".join(message.content for message in step.observation)
                 require(said.strip() != "", f"{label} is not answered")
@@ -174,7 +188,19 @@ def bad_actions(subject: Subject) -> str:
                 require(not (left := _unanswered(action, step)), f"{label}: {left} of the ids have no answer")
                 answered += 1
     env.close()
-    return f"{answered} meaningless actions answered, and the episode went on"
+    declared = f"; declared: {subject.cls.words_end}" if subject.cls.words_end else ""
+    return f"{answered} meaningless actions answered, and the episode went on{declared}"
+
+
+def _tried_moments(subject: Subject, walked: Walk) -> Sequence[Snapshot[Any]]:
+    """The moments in which bad actions are tried: all, or the first and the last where going back is dear."""
+    moments, cost = walked.moments[:-1], subject.cls.fork_cost
+    if cost is ForkCost.FREE or cost is ForkCost.COPY or len(moments) < 3:
+        return moments
+    subject.missed(
+        f"E7: bad actions were tried in the first and the last state alone: going back costs a {cost}"
+    )
+    return (moments[0], moments[-1])
 
 
 def garbage(env: AgentEnv[Any]) -> Iterator[tuple[str, Message | str]]:
@@ -236,12 +262,13 @@ def observations(subject: Subject) -> str:
 def _observations(subject: Subject) -> str:
     env = subject.cls()
     longest = cut = 0
-    for task in sample_tasks(subject.played, Split.TRAIN, 4):
-        walked = walk(env, task, "gold")
+    for task in sample_tasks(subject.played, Split.TRAIN, subject.few):
+        walked = walk(env, task, "best_known")
         told = [(walked.first, True), *_told(walked)]
-        env.restore(walked.moments[0])
         several = len(env.agents) > 1  # then the text may be the first thing that another agent hears
-        told += [(_try(env, "a text", text).observation, several) for text in ("x" * 50_000, _FORGED)]
+        for text in ("x" * 50_000, _FORGED):
+            env.restore(walked.moments[0])  # before each: the one before may have ended the episode
+            told.append((_try(env, "a text", text).observation, several))
         for messages, first in told:
             longest = max(longest, _observation_ok(env, messages, first=first))
             cut = max(
@@ -254,8 +281,9 @@ def _observations(subject: Subject) -> str:
 
 def _no_leak(subject: Subject) -> str:
     """That the first text does not give the answer away, or why that is so by design, or was not looked at."""
-    why = not_checked(subject.cls)
+    why = not_checked(subject.cls) or ("a quick check" if subject.few < FEW else "")
     if why:
+        subject.missed(f"E8: whether the first text tells the answer: {why}")
         return f"leaks not checked: {why}"
     suites, env = environment_suites(subject.played), subject.cls()
     seconds = max(_LEAK_S / len(suites), _LEAST_LEAK_S)
@@ -273,6 +301,8 @@ def _no_leak(subject: Subject) -> str:
         most.append(found[-1])
     env.close()
     said = ["leaks not checked: " + ", ".join(unchecked)] if unchecked else []
+    if unchecked:
+        subject.missed(f"E8: whether the first text tells the answer: {', '.join(unchecked)}")
     if most:
         worst = max(most, key=lambda leak: leak.own / leak.n)
         said.append(f"a copying agent solves at most {worst.own} of {worst.n} tasks ({worst.suite})")
@@ -344,12 +374,12 @@ def plugin(subject: Subject) -> str:
 
 
 def _speed(subject: Subject, seconds: float = 0.2) -> str:
-    """Steps per second of the gold agent, its own time included, and that slow ones should block no others."""
+    """Steps per second of the best agent that is known, its own time included, and that slow ones should block no others."""
     env, steps, spent = subject.cls(), 0, 0.0
     task = next(sample_tasks(subject.played, Split.TRAIN, 1))
     while spent < seconds:
         started = time.perf_counter()
-        steps += len(walk(env, task, "gold").steps)
+        steps += len(walk(env, task, "best_known").steps)
         spent += time.perf_counter() - started
     env.close()
     said = f"{steps / spent:,.3g} steps/s"

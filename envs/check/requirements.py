@@ -13,17 +13,17 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from turnwise.envs.baselines import TRIVIAL_BASELINES
-from turnwise.envs.check.core import FEW, Broken, Subject, require
+from turnwise.envs.check.core import Broken, Subject, require
 from turnwise.envs.check.stray_state import freeze
 from turnwise.envs.check.walks import sample_tasks, step_json, transcripts, walk
-from turnwise.envs.core import AgentEnv, EndReason, Snapshot
+from turnwise.envs.core import AgentEnv, EndReason, ForkCost, Snapshot
 from turnwise.envs.registry import env_entries, suites
 from turnwise.envs.returned import check_options
 from turnwise.tasks.core import Split
@@ -39,7 +39,7 @@ FORK_LIMIT_US = 100.0
 def reward_components(subject: Subject) -> str:
     """E1: the parts are declared and finite, their sum is the reward, potentials telescope."""
     parts: set[str] = set()
-    for walked in subject.walks("gold", "astray", "random", "tool_spam"):
+    for walked in subject.walks("best_known", "astray", "random", "tool_spam"):
         for turn, step in enumerate(walked.steps):
             rewards = step.info.get("rewards", {})
             parts.update(rewards)
@@ -61,12 +61,12 @@ def reward_components(subject: Subject) -> str:
 def _telescopes(subject: Subject) -> str:
     check_options(subject.cls, shaping=1.0)
     env, tried = subject.cls(shaping=1.0), 0
-    for seed, task in enumerate(sample_tasks(subject.played, Split.TRAIN, FEW)):
+    for seed, task in enumerate(sample_tasks(subject.played, Split.TRAIN, subject.few)):
         env.reset(seed=seed, options={"task": task})
         if len(env.agents) > 1 or env.potential(env.state) is None:
             continue  # shaping is for one agent
         tried += 1
-        for script in ("gold", "astray", "random", "null"):
+        for script in ("best_known", "astray", "random", "null"):
             walked = walk(env, task, script, seed=seed)
             start = env.potential(walked.moments[0].state) or 0.0
             total = sum(step.info.get("rewards", {}).get("progress", 0.0) for step in walked.steps)
@@ -94,7 +94,7 @@ def _returns_something(method: Callable[..., Any]) -> bool:
 def ends(subject: Subject) -> str:
     """E2: every end has a name; it is terminated or truncated, never both; the turn limit truncates."""
     seen: set[str] = set()
-    for walked in subject.walks("gold", "astray", *TRIVIAL_BASELINES):
+    for walked in subject.walks("best_known", "astray", *TRIVIAL_BASELINES):
         for turn, step in enumerate(walked.steps):
             end = step.info.get("end")
             require(
@@ -143,7 +143,7 @@ def determinism(subject: Subject) -> str:
 
 def _options_are_json(subject: Subject) -> None:
     """Tasks are saved as JSON, in which every key is text: another key would come back as another."""
-    for task in sample_tasks(subject.played, Split.TRAIN, FEW):
+    for task in sample_tasks(subject.played, Split.TRAIN, subject.few):
         waiting: list[Any] = [task.options]
         while waiting:
             value = waiting.pop()
@@ -174,7 +174,7 @@ def _with_global_seed(subject: Subject, seed: int) -> list[str]:
     random.seed(seed)
     np.random.seed(seed)
     before = _global_state()
-    lines = transcripts(subject.played, FEW)
+    lines = transcripts(subject.played, subject.few)
     cause = "the environment draws from the global RNG (random or numpy.random)"
     require(_global_state() == before, f'{cause}. → Draw from self.rng("name"), in generate from its rng.')
     return lines
@@ -204,7 +204,7 @@ def _elsewhere(subject: Subject) -> list[str]:
             f"for suite in json.loads({json.dumps([asdict(suite) for suite in own])!r}):",
             "    register_suite(Suite(**suite))",
             "with contextlib.redirect_stdout(sys.stderr):",  # what an environment prints is no transcript
-            f"    lines = transcripts({subject.played!r}, {FEW})",
+            f"    lines = transcripts({subject.played!r}, {subject.few})",
             "print('\\n'.join(lines))",
         )
     )
@@ -222,19 +222,27 @@ def _elsewhere(subject: Subject) -> list[str]:
 
 def fork(subject: Subject) -> str:
     """E4: restore(s); step(a) and fork().step(a) equal step(a); states do not change."""
+    if subject.cls.fork_cost is ForkCost.NONE:
+        subject.missed("E4: the environment declares that nobody can go back in it (fork_cost = NONE)")
+        return "declared: it cannot be forked"
     env = subject.cls()
-    start = None
-    for walked in subject.walks("gold", "astray", "random", env=env):
+    start, played, tried, dearest = None, 0, 0, 0.0
+    for walked in subject.walks("best_known", "astray", "random", env=env):
         start = walked.moments[0]
         frozen = [freeze(moment.state) for moment in walked.moments]
-        for turn, (action, step) in enumerate(zip(walked.actions, walked.steps, strict=True)):
+        chosen = _fork_turns(subject, len(walked.steps))
+        played, tried = played + len(walked.steps), tried + len(chosen)
+        for turn in chosen:
+            action, step, began = walked.actions[turn], walked.steps[turn], time.perf_counter()
             env.restore(walked.moments[turn])
             twin = env.fork()
             again = env.step(action)
+            dearest = max(dearest, time.perf_counter() - began)
             same = step_json(again) == step_json(step)
             require(same, f"restore, then step gives another turn {turn}", unsteady=True)
             same = step_json(twin.step(action)) == step_json(step)
             require(same, f"a fork plays another turn {turn}", unsteady=True)
+            twin.close()
         env.restore(walked.moments[0])
         for turn, (action, step) in enumerate(zip(walked.actions, walked.steps, strict=True)):
             cause = f"after restore to the start, turn {turn} of the same actions differs"
@@ -246,7 +254,17 @@ def fork(subject: Subject) -> str:
     cost = _fork_us(env, start)
     cheap = env.blocking or cost < FORK_LIMIT_US
     require(cheap, f"a fork takes {cost:.0f} µs, where {FORK_LIMIT_US:.0f} are allowed")
+    if tried < played:
+        subject.missed(
+            f"E4: forks were tried at {tried} of {played} turns, since each costs a {env.fork_cost}"
+        )
+        return f"restore and fork repeat {tried} of {played} turns; going back takes up to {1e3 * dearest:.1f} ms"
     return f"restore and fork repeat every turn; a fork takes {cost:.1f} µs"
+
+
+def _fork_turns(subject: Subject, turns: int) -> Sequence[int]:
+    """All turns, or where a fork is dear the first, the middle one and the last."""
+    return sorted({0, turns // 2, turns - 1}) if subject.cls.fork_cost is ForkCost.REPLAY else range(turns)
 
 
 def _fork_us(env: AgentEnv[Any], moment: Snapshot[Any], n: int = 200) -> float:
@@ -263,7 +281,7 @@ def state_key(subject: Subject) -> str:
     """E5: equal states have equal keys (across processes: E3), and what differs is told apart."""
     env = subject.cls()
     pairs: list[tuple[object, str]] = []
-    for walked in subject.walks("gold", "random", "null", env=env):
+    for walked in subject.walks("best_known", "random", "null", env=env):
         for moment, key in zip(walked.moments, walked.keys, strict=True):
             require(isinstance(key, str) and key != "", f"the state key is {key!r}")
             same = env.state_key(moment.state) == key

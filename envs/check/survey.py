@@ -28,10 +28,10 @@ class Survey(NamedTuple):
     """Findings about a suite."""
 
     suite: str
-    played: int  # tasks of all splits on which the scripted solution was played
-    gold: float  # its mean score
-    worst: float  # its lowest score
-    turns: tuple[int, int]  # of the scripted solution: fewest and most
+    played: int  # tasks of all splits on which the scripted solution was played, as far as one is known
+    gold: float | None  # its mean score; None where no solution is known
+    worst: float | None  # its lowest score
+    turns: tuple[int, int] | None  # of the scripted solution: fewest and most
     bound: float  # the most that any trivial baseline may succeed at
     best_baseline: float  # the most that one does
     baseline_tasks: int  # that each of them played, of all splits
@@ -43,9 +43,9 @@ class Survey(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Gold solves every task, baselines may lie under their bound (95 %), splits share nothing."""
+        """Gold solves every task whose solution is known, baselines may lie under their bound (95 %), splits share nothing."""
         low, _ = interval(round(self.best_baseline * self.baseline_tasks), self.baseline_tasks)
-        return self.worst >= 1.0 and low <= self.bound and not self.shared
+        return (self.worst is None or self.worst >= 1.0) and low <= self.bound and not self.shared
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -87,7 +87,7 @@ def survey(suite: Suite, *, gold: int = 1000, baselines: int = 1000, tasks: int 
     played: dict[str, list[BaselineMeans]] = {agent: [] for agent in TRIVIAL_BASELINES}
     contents: dict[Split, set[str]] = {split: set() for split in Split}
     for split, index, task in _drawn(suite, max(gold, baselines, tasks)):
-        if index < _share(gold, split):
+        if index < _share(gold, split) and env.knows_gold(task):
             walked = walk(env, task, "gold", seed=index)
             golds.append((walked.score, len(walked.steps)))
         if index < _share(baselines, split):
@@ -104,10 +104,10 @@ def survey(suite: Suite, *, gold: int = 1000, baselines: int = 1000, tasks: int 
     every = set[str]().union(*contents.values())
     return Survey(
         suite.name,
-        played=gold,
-        gold=sum(scores) / gold,
-        worst=min(scores),
-        turns=(min(turns), max(turns)),
+        played=len(golds),
+        gold=sum(scores) / len(golds) if golds else None,
+        worst=min(scores, default=None),
+        turns=(min(turns), max(turns)) if golds else None,
         bound=cls.max_trivial_scores.get(suite.name, cls.max_trivial_score),
         best_baseline=max(mean.success for mean in means.values()),
         baseline_tasks=baselines,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from turnwise.envs.acting import MOST_CALLS
-from turnwise.envs.core import AgentEnv, EndReason, Transition
+from turnwise.envs.core import AgentEnv, EndReason, ForkCost, Transition
 from turnwise.envs.mcp.actions import FINISH, calls_of
 from turnwise.envs.mcp.live import LiveServer, ServerPool
 from turnwise.envs.mcp.state import McpState
@@ -41,6 +41,7 @@ class McpEnv(AgentEnv[McpState]):
     timeout: ClassVar[float] = 30.0
     pool: ClassVar[ServerPool] = ServerPool()
     turn_limit = 20
+    fork_cost = ForkCost.REPLAY
     _live: LiveServer | None = None
 
     # --- what an author writes -------------------------------------------------------------------

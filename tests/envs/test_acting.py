@@ -7,7 +7,7 @@ import json
 import pytest
 
 from turnwise.envs.acting import calls_or_words
-from turnwise.envs.check.core import Broken, Subject
+from turnwise.envs.check.core import FEW, Broken, Subject
 from turnwise.envs.check.play import bad_actions
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.live import LiveEnv
@@ -209,7 +209,7 @@ def test_calls_are_answered_although_another_agent_moves_next():
 
 def test_the_checker_finds_calls_that_have_no_answer(monkeypatch):
     env = get_suite("calc/easy").env
-    subject = Subject(env, env_class(env), 1, "calc/easy")
+    subject = Subject(env, env_class(env), 1, "calc/easy", FEW, [])
     assert "meaningless actions answered" in bad_actions(subject)
     monkeypatch.setattr("turnwise.envs.core._brief_answers", lambda calls, bad: iter(()))
     with pytest.raises(Broken, match="2 calls at once: 1 of the ids have no answer"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.agents.core import Episode, Policy, Trajectory
 from turnwise.agents.policies.model import DemonstrationPolicy
@@ -128,8 +128,12 @@ async def _play(options: PreflightOptions, renderer: Renderer) -> list[ScriptedE
 def _demonstrators(options: PreflightOptions, envs: Sequence[str]) -> list[str]:
     """Scripts that know the task: the warm start's, and gold where the environment has it."""
     asked = [options.demonstrator] if options.demonstrator else []
-    gold = ["gold"] if all(env_class(env).gold is not AgentEnv.gold for env in envs) else []
+    gold = ["gold"] if all(_knows_gold(env_class(env)) for env in envs) else []
     return list(dict.fromkeys([*asked, *gold]))
+
+
+def _knows_gold(cls: type[AgentEnv[Any]]) -> bool:
+    return cls.gold_known and cls.gold is not AgentEnv.gold
 
 
 def _sides(episode: Episode) -> list[Trajectory]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from turnwise.requirements import ComponentReport
 
 
-def check(what: str, /, *, tasks: int = 0) -> VerbResult:
+def check(what: str, /, *, tasks: int = 0, quick: bool = False) -> VerbResult:
     """Test an environment against each requirement of the contract (E1-E9), or a component against what its kind requires.
 
     For example: `turnwise check my_env.py --tasks 20`.
@@ -25,9 +25,10 @@ def check(what: str, /, *, tasks: int = 0) -> VerbResult:
             written, installed or not: path/to/file.py, path/to/file.py:Name or module:Name.
         tasks: Environments: how many tasks of each split the gold script and the trivial baselines play; without it
             50, or 10 where a browser or a sandbox takes its time.
+        quick: Environments: play one task where the whole check plays several, and say what was left out.
     """
     found = _components(what)
-    return _check_components(found) if found else _check_env(what, tasks)
+    return _check_components(found) if found else _check_env(what, tasks, quick)
 
 
 def _components(what: str) -> list[Component]:
@@ -85,12 +86,12 @@ def _show_report(console: SafeConsole, report: ComponentReport) -> None:
     console.print(Panel(card, title=title, title_align="left"))
 
 
-def _check_env(name: str, tasks: int) -> VerbResult:
+def _check_env(name: str, tasks: int, quick: bool) -> VerbResult:
     from turnwise.cli.progress import ProgressLine
     from turnwise.envs.check.command import REQUIREMENTS, check_env
 
     with ProgressLine(f"check {name}", len(REQUIREMENTS)) as progress:
-        report = check_env(name, tasks=tasks, on_requirement=progress.advance)
+        report = check_env(name, tasks=tasks, quick=quick, on_requirement=progress.advance)
     return VerbResult(
         report.to_json(), lambda console: show_card(console, report), code=0 if report.ok else 1
     )

@@ -131,6 +131,9 @@ def show_card(console: SafeConsole, report: CheckReport) -> None:
     for name, result in report.requirements.items():
         mark = Text("✓", "green") if result.ok else Text("✗", "red")
         card.add_row(mark, name, REQUIREMENTS[name][0], result.detail.replace("; ", "\n"))
+    for unseen in report.unseen:
+        requirement, _, said = unseen.partition(": ")
+        card.add_row(Text("–", "yellow"), requirement, "not seen", said)
     verdict = ("keeps the contract", "green") if report.ok else ("breaks the contract", "red")
     title = Text.assemble(report.env, " ", verdict)
     console.print(Panel(card, title=title, title_align="left"))
