@@ -22,7 +22,7 @@ from turnwise.envs.functioncall.reward import nearness
 from turnwise.envs.functioncall.solver import DECLINE, imperfect_message, next_message, progress
 from turnwise.envs.functioncall.state import Conversation, FunctionCallState, begin, conversation_of
 from turnwise.envs.functioncall.tasks import draw_task
-from turnwise.envs.functioncall.verdict import remaining
+from turnwise.envs.functioncall.verdict import calls_left, remaining
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, Task, digest
@@ -85,7 +85,7 @@ class FunctionCallEnv(AgentEnv[FunctionCallState]):
         talk = conversation_of(self.task)
         said = read(action, talk.tools)
         if not said.calls:
-            return self._heard(talk, say(talk, state, said.text))
+            return self._heard(talk, state, say(talk, state, said.text))
         if talk.dialect not in ("native", said.dialect):
             raise ToolError(render.HOW[talk.dialect])
         return self._called(talk, state, said, "tool" if action.tool_calls else "user")
@@ -107,15 +107,17 @@ class FunctionCallEnv(AgentEnv[FunctionCallState]):
         rewards, after = self._nearness(talk, state, after, said.calls, valid)
         if role == "user":
             told = [Message("user", "\n".join(one.content for one in told))]
-        return Transition(after, Messages(told), rewards)
+        return Transition(after, Messages(told), rewards, details=calls_left(talk, state, after.made))
 
-    def _heard(self, talk: Conversation, reply: UserReply) -> Transition[FunctionCallState]:
+    def _heard(
+        self, talk: Conversation, state: FunctionCallState, reply: UserReply
+    ) -> Transition[FunctionCallState]:
         rewards: dict[str, float] = {}
         if reply.end is not None:
             rewards["outcome"] = float(reply.end is EndReason.SOLVED)
-        details: dict[str, Json] = {}
+        details = calls_left(talk, state, state.made)
         if reply.verdict is not None:
-            details = {"verdict": dict(reply.verdict._asdict())}
+            details["verdict"] = dict(reply.verdict._asdict())
             if self.equivalence:
                 rewards["equivalence"] = self.equivalence * reply.verdict.calls / len(talk.rounds)
         return Transition(reply.state, reply.text, rewards, reply.end, details)

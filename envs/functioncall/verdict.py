@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.envs.functioncall.interfaces import functions
-from turnwise.envs.functioncall.state import WantedCall
+from turnwise.envs.functioncall.state import Conversation, FunctionCallState, WantedCall
 from turnwise.tasks.core import Json
 
 
@@ -37,6 +37,18 @@ def remaining(made: Sequence[str], wanted: Sequence[WantedCall]) -> list[int]:
         else:
             open_.append(number)
     return open_
+
+
+def calls_left(talk: Conversation, before: FunctionCallState, made: Sequence[str]) -> dict[str, Json]:
+    """Details of a turn: how many wanted calls of its request it made, how many are open after it, and the functions that the
+    whole conversation requires."""
+    wanted = talk.rounds[before.round].wanted
+    open_ = len(remaining(made, wanted))
+    return {
+        "met": max(0, len(remaining(before.made, wanted)) - open_),
+        "open": open_,
+        "required": sorted({one.call.name for request in talk.rounds for one in request.wanted}),
+    }
 
 
 def equivalent(made: Sequence[str], wanted: Sequence[WantedCall]) -> bool:

@@ -157,6 +157,9 @@ class SearchEnv(AgentEnv[SearchState]):
             "rubric": facts.rubric,
             "searches": facts.searches,
             "malformed": facts.malformed,
+            "read": list(state.seen),
+            "cited": list(state.cited),
+            "evidence": list(question.evidence),
         }
         return Transition(
             state, "Noted.", rewards, EndReason.SOLVED if score == 1.0 else EndReason.FAILED, details

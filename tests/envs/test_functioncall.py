@@ -947,3 +947,17 @@ def test_an_argument_of_a_hundred_thousand_values_is_refused_and_the_episode_goe
     assert "the arguments are too large" in step.observation[0].content
     assert not step.terminated
     assert call(env, ("find_tickets", {})).observation
+
+
+def test_each_turn_tells_which_wanted_calls_it_made_and_how_many_are_open():
+    env = start(wants(ASSIGN, MOVE))
+    told = [
+        call(env, ("find_tickets", {"status": "open"})),
+        call(env, ASSIGNED, ASSIGNED),
+        env.step("One moment."),
+    ]
+    told += [call(env, MOVED), env.step("It is done.")]
+    assert [(one.info["details"]["met"], one.info["details"]["open"]) for one in told] == [
+        *((0, 2), (1, 1), (0, 1), (1, 0), (0, 0))
+    ]
+    assert {(*one.info["details"]["required"],) for one in told} == {("assign_ticket", "move_event")}

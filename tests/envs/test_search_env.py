@@ -444,7 +444,10 @@ def test_searching_costs_and_citing_pays_only_for_the_right():
     for position in spam.state.quest.question.evidence:
         spam.step(f"open[{position}]")
         spam.step(f"cite[{position}]")
-    assert spam.step("answer[nonsense]").reward == 0.0
+    step = spam.step("answer[nonsense]")
+    assert step.reward == 0.0
+    told, evidence = step.info["details"], spam.state.quest.question.evidence
+    assert (told["read"], told["cited"], told["evidence"]) == (sorted(evidence), [*evidence], [*evidence])
 
 
 def test_malformed_calls_are_remembered_wherever_they_are_refused():

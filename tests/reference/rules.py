@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from law import plays
 from losses import Played, last, none_below_zero
 from plain import Refused, agree, reference, refuses
 
+from turnwise.agents.core import Episode, Turn
+from turnwise.trainers.kit.reward_edits import replace_turns
 from turnwise.trainers.kit.toy_batches import with_words
 
 WORDS = ("go", "on", "Go", "then", "wait,", "user:", "stop.", "on-on")
@@ -120,3 +124,162 @@ def heron(
         return sum(others) / len(others) if others else 0.5
 
     return [last(e, rate(e)) for e in group]
+
+
+# --- what environments tell of turns ------------------------------------------------------------------------------
+
+ITEMS = ("a", "a b", "B", "b c", "c", "d e f")
+
+
+@dataclass
+class Told:
+    """An episode with what the environment told of each turn, and the messages whose calls nobody could read."""
+
+    e: Played
+    answered: bool
+    turns: list[dict[str, Any]]
+    unread: list[bool]
+
+    def number(self, k: int, name: str) -> int:
+        told = self.turns[k].get(name, 0)
+        return 0 if isinstance(told, str) else told
+
+    def items(self, name: str) -> list[str]:
+        lists = [turn[name] for turn in self.turns if isinstance(turn.get(name), list)]
+        return lists[-1] if lists else []
+
+
+def _drawn(rng: random.Random) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name in ("met", "open", "share"):
+        if rng.random() < 0.8:
+            told[name] = rng.choice([0, 0, 1, 2, 5]) if rng.random() < 0.9 else "none"
+    for name in ("cited", "evidence", "read", "required"):
+        if rng.random() < 0.7:
+            told[name] = rng.choice(
+                [rng.choices(ITEMS, k=rng.randrange(4)), "nothing", ["a", "a b"], ["look"]]
+            )
+    return told
+
+
+def _told(turn: Turn, more: dict[str, Any], *, unread: bool) -> Turn:
+    message = dataclasses.replace(turn.reply.message, malformed="no JSON" if unread else "")
+    reply = turn.reply._replace(message=message)
+    return dataclasses.replace(turn, details={**turn.details, **more}, reply=reply)
+
+
+def told_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for seed in range(60):
+        rng = random.Random(f"told {seed}")
+        episodes, plain = plays(seed)
+        group: list[Told] = []
+        shown: list[Episode] = []
+        for one, e in zip(episodes, plain, strict=True):
+            new = Told(e, e.answered if e.signal else False, [], [])
+            new.turns = [_drawn(rng) for _ in e.signal]
+            new.unread = [rng.random() < 0.1 for _ in e.signal]
+            group.append(new)
+            shown.append(replace_turns(one, lambda turns, new=new: _heard(turns, new)))
+        try:
+            wanted = formula(group)
+        except Refused:
+            refuses(lambda shown=shown: part(shown))
+            return
+        for i, (one, paid) in enumerate(zip(part(shown), wanted, strict=True)):
+            for k, (turn, x) in enumerate(zip(one.trajectory.turns, paid, strict=True)):
+                agree(turn.reward, x, f"group {seed}, episode {i}, turn {k}")
+
+
+def _heard(turns: Sequence[Turn], new: Told) -> list[Turn]:
+    return [_told(t, more, unread=u) for t, more, u in zip(turns, new.turns, new.unread, strict=True)]
+
+
+@reference(
+    "reward", "ftrl", law=told_law, form=["square", "sum", "mean"], empty=[-0.1], broken=[-0.9], silent=[0.2],
+)  # fmt: skip
+def ftrl(
+    group: list[Told], form: str = "f1", empty: float = -0.5, broken: float = -0.3, silent: float = 0.5
+) -> list[list[float]]:
+    def of(one: Told, k: int) -> float:
+        n, s, u = len(one.e.calls[k]), one.number(k, "met"), one.number(k, "open")
+        if one.unread[k] or one.e.bad[k]:
+            return broken
+        if n:
+            return {"f1": s / ((n + 1) / 2), "square": s * (s / n), "sum": float(s), "mean": s / n}[form]
+        if one.e.solved and k == len(one.turns) - 1:
+            return 1.0 if u == 0 else 1 / (u + 1)
+        if one.e.confidence[k] == "":
+            return empty
+        return silent if u == 0 and "open" in one.turns[k] else 0.0
+
+    return [[of(one, k) for k in range(len(one.turns))] for one in group]
+
+
+def jaccard(a: list[str], b: list[str]) -> float:
+    either = {*a}.union(b)
+    return sum(x in a and x in b for x in either) / len(either) if either else 1.0
+
+
+@reference(
+    "reward", "sets", law=told_law, form=["visual_rft", "overlap"], found=["read"], gold=["cited"], outcome=[0.25, -0.1],
+    format=[0.3, -0.1],
+    also=[{"form": "visual_rft", "found": "evidence", "gold": "read"}, {"form": "overlap", "found": "evidence", "gold": "read"}],
+)  # fmt: skip
+def sets(
+    group: list[Told],
+    form: str = "tw_grpo",
+    found: str = "cited",
+    gold: str = "evidence",
+    outcome: float = 1.0,
+    format: float = 0.0,
+) -> list[list[float]]:
+    none_below_zero(outcome, format)
+
+    def like(a: str, b: str) -> float:
+        left, both = b.lower().split(), 0
+        for word in a.lower().split():
+            if word in left:
+                left.remove(word)
+                both += 1
+        return 2 * both / len(f"{a} {b}".split())
+
+    def pairs(a: list[str], b: list[str]) -> float:
+        if not a or not b:
+            return 0.0
+        worth = [like(a[0], x) for x in b]
+        best = max(worth)
+        rest = [x for j, x in enumerate(b) if j != worth.index(best)]
+        return best + pairs(a[1:], rest) if best > 0.5 else pairs(a[1:], b)
+
+    def of(one: Told) -> float:
+        a, b = one.items(found), one.items(gold)
+        agreed = jaccard(a, b)
+        if form == "tw_grpo":
+            agreed = len({*a}) / len({*b}) if b and all(x in b for x in a) else 0.0
+        elif form == "visual_rft":
+            agreed = pairs(a, b) / (max(len(b), len(a))) if b else 0.0
+        return agreed + outcome * sum(one.e.paid["outcome"]) + (format if one.answered else 0.0)
+
+    return [last(one.e, of(one)) for one in group]
+
+
+@reference(
+    "reward", "earl", law=told_law, select=[0.7, -0.1], overlaps=[0.9, -0.1], found=["required"], gold=["cited"],
+    also=[{"found": "evidence", "gold": "read"}],
+)  # fmt: skip
+def earl(
+    group: list[Told],
+    select: float = 0.3,
+    overlaps: float = 0.1,
+    found: str = "read",
+    gold: str = "evidence",
+) -> list[list[float]]:
+    none_below_zero(select, overlaps)
+
+    def of(one: Told) -> float:
+        a, b = one.items(found), one.items(gold)
+        o = jaccard(a, b)
+        right = -1.0 if not one.e.solved else 1.0 if o >= 0.5 else 0.5
+        return right + overlaps * o + (select if a else 0.0)
+
+    return [last(one.e, of(one)) for one in group]

@@ -13,7 +13,7 @@ Turns: TypeAlias = Sequence[Turn]
 
 
 def components_of(turn: Turn) -> Mapping[str, float]:
-    """What a turn was paid, by reward component; what was never itemised is taken as ``outcome``."""
+    """The payments of a turn by reward component; what was never itemised is taken as ``outcome``."""
     return turn.rewards or {"outcome": turn.reward}
 
 
@@ -90,15 +90,43 @@ def paid_on_last(turns: Turns, part: str, value: float) -> Turns:
 
 def paid_instead(turns: Turns, value: float) -> Turns:
     """The turns with this as the outcome of the last, and nothing else paid."""
+    return paid_each(turns, [value if turn is turns[-1] else 0.0 for turn in turns])
+
+
+def paid_each(turns: Turns, values: Sequence[float]) -> Turns:
+    """The turns with these as their outcomes, and nothing else paid."""
     return [
         dataclasses.replace(
-            turn,
-            reward=earned,
-            rewards={**dict.fromkeys(turn.rewards, 0.0), "outcome": earned},
+            turn, reward=earned, rewards={**dict.fromkeys(turn.rewards, 0.0), "outcome": earned}
         )
-        for turn in turns
-        for earned in (value if turn is turns[-1] else 0.0,)
+        for turn, earned in zip(turns, values, strict=True)
     ]
+
+
+def told_number(turn: Turn, detail: str) -> float:
+    """A number that the environment told of a turn in its details; 0 where it told none.
+
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> [turn] = episode([1], details=[{"entities": 0.5, "form": "date"}]).trajectory.turns
+    >>> told_number(turn, "entities"), told_number(turn, "form"), told_number(turn, "more")
+    (0.5, 0.0, 0.0)
+    """
+    told = turn.details.get(detail, 0.0)
+    return float(told) if isinstance(told, (int, float)) else 0.0
+
+
+def told_list(turns: Turns, detail: str) -> list[str]:
+    """A list that the environment told last in its details, as texts; empty where it told none.
+
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> turns = episode([0, 1, 0], details=[{"read": [3]}, {"read": [3, 8]}, {}]).trajectory.turns
+    >>> told_list(turns, "read"), told_list(turns, "cited")
+    (['3', '8'], [])
+    """
+    for turn in reversed(turns):
+        if isinstance(told := turn.details.get(detail), (list, tuple)):
+            return [str(one) for one in told]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return []
 
 
 def sampled_tokens(turns: Turns) -> int:

@@ -4,7 +4,7 @@ from turnwise.agents.core import Episode
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.bounds import not_below_zero
-from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, told_number, with_part
 
 
 @component("reward", "near_miss", paper="2510.24694", reads=("rewards",))
@@ -45,5 +45,4 @@ def near_miss(group: Group, *, alpha: float = 0.3, part: str = "entity", detail:
 
 def _share(turns: Turns, detail: str) -> float:
     """γ: what the last turn's details say, or 0."""
-    told = turns[-1].details.get(detail, 0.0) if turns else 0.0
-    return float(told) if isinstance(told, (int, float)) else 0.0
+    return told_number(turns[-1], detail) if turns else 0.0

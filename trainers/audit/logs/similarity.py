@@ -47,5 +47,5 @@ def overlap(one: Sequence[str], two: Sequence[str], n: int) -> float:
 
 
 def grams(acts: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    """How often each n acts in a row occur; a shorter sequence is one."""
+    """Count each n acts in a row; a shorter sequence is one."""
     return Counter(tuple(acts[i : i + n]) for i in range(max(1, len(acts) - n + 1)))
