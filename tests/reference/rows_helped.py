@@ -20,6 +20,7 @@ from turnwise import registry
 from turnwise.agents.core import Completion, Episode, Outcome, Sampling
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
 from turnwise.registry import component
 from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.guide.core import GuidePlayer
@@ -53,7 +54,8 @@ class Knowing:
             self.questions.append(text)
             said = self.answer
         else:
-            prompt, plan = next((prompt, words) for prompt, words in self.plans.items() if prompt in text)
+            prompt = max(self.plans, key=text.rfind)
+            plan = self.plans[prompt]
             turn = text.count("<|assistant|>") - 1
             hint = text.partition("Hint: ")[2].partition("<|")[0]
             if "Hint: " in text and turn == 0:
@@ -86,15 +88,18 @@ class Rows(NamedTuple):
 
 
 class Watched(GuidePlayer):
-    """Keeps what a guide plays; of that, one episode of each group that is ``lost`` fails."""
+    """Keeps what a guide plays; of that, one episode of each group that is ``lost`` fails, or the lone one of the group ``alone``."""
 
     played: list[dict[int, list[Episode]]]
     lost: int | None
+    alone: int | None
 
     async def play(self, requests: Any, policy: Any) -> dict[int, list[Episode]]:
         found = await super().play(requests, policy)
         if self.lost is not None and requests and min(map(len, requests.values())) > 1:
             found = {n: without(every, (self.lost + n) % SIZE) for n, every in found.items()}
+        if self.alone in found:
+            found = {**found, self.alone: without(found[self.alone], 0)}
         self.played.append(found)
         return found
 
@@ -116,13 +121,17 @@ def on_riddles(
     seed: int = 0,
     size: int = SIZE,
     lost: int | None = None,
+    alone: int | None = None,
 ) -> Rows:
-    """``lost`` is the member of the last group that failed to be played; of those that are played with help another one does."""
+    """``lost`` is the member of the last group that failed to be played; of those that are played with help another one does.
+
+    ``alone`` is the group whose lone episode with help fails to be played.
+    """
     riddles()
     policy = ModelPolicy(engine, engine.plain.renderer, Sampling(max_tokens=200))  # pyright: ignore
     runner = RolloutRunner(policy, as_is)
     player = Watched(runner, policy, {}, seed, update)
-    player.played, player.lost = [], lost
+    player.played, player.lost, player.alone = [], lost, alone
 
     async def run() -> tuple[list[Group], list[Group]]:
         plan = plan_groups(f"riddle/{words}", 3, size, seed)
@@ -442,3 +451,106 @@ def _asked_for_critiques(rows: Rows, form: str) -> None:
     for one, question in zip(attempts, rows.engine.questions, strict=True):
         assert f"an attempt at it, which {'was right' if one.success else 'was wrong'}. " in question
         assert f"[told] {one.task.prompt}\n[turn 1] ?" in question
+
+
+def strewn(group: Group, rng: Random) -> Group:
+    """Some solved it, some were helped, some could not be played, and each began with words of its own."""
+
+    def one(episode: Episode) -> Episode:
+        turns = tuple(
+            dataclasses.replace(
+                turn,
+                reply=turn.reply._replace(
+                    message=Message("assistant", f"{rng.random()}"),
+                    source=rng.choice(["", "", "", "guide/hint"]),
+                ),
+            )
+            for turn in episode.trajectory.turns
+        )
+        return dataclasses.replace(
+            episode,
+            trajectories={"agent": dataclasses.replace(episode.trajectory, turns=turns)},
+            end=rng.choice([EndReason.SOLVED, EndReason.SOLVED, EndReason.FAILED]),
+            outcome=rng.choice([Outcome.OK, Outcome.OK, Outcome.INFRA_ERROR]),
+        )
+
+    return [one(episode) for episode in group]
+
+
+def strewn_first(guide: Part, rng: Random, given: list[Group]) -> Part:
+    """The guide on groups that were strewn, which are put into ``given``."""
+
+    async def helped(player: GuidePlayer, groups: Sequence[Group]) -> list[Group]:
+        given.extend(strewn(group, rng) for group in groups)
+        return await guide(player, given)
+
+    return helped
+
+
+@reference("guide", "icpo", gate=[0.25], bonus=[0.5], horizon=[2], pool=[1, 3])
+def icpo(make: Part, gate: float = 1.0, bonus: float = 1.0, horizon: int = 400, pool: int = 64) -> None:
+    for wrong in ({"pool": 0}, {"horizon": 0}):
+        refuses(lambda wrong=wrong: make(**wrong))
+    make(horizon=1)
+    guide, rng = make(), Random(0)
+    memory, shown, paid = list[list[str]](), set[str](), set[bool]()
+    state: dict[str, Any] = {"other/Env": [["of another world", "nothing"]]}
+    guide.restore(PartState(state))
+    for update, (seed, words) in enumerate(product((0, 0, 1, 2), (2, "paid"))):
+        if update == 4:
+            memory += [[f"of old {i}", "nothing"] for i in range(70)]
+            guide.restore(PartState({"test/Riddle-v0": memory, **state}))
+        early = 5 if words == "paid" else 1
+        engine = Knowing(lambda hint, plan: rng.random() < 0.7, early)
+
+        given = list[Group]()
+        alone = update % 4
+        size = 1 if update == 5 else SIZE
+        found = on_riddles(
+            strewn_first(guide, rng, given),
+            engine,
+            words=words,
+            update=update,
+            seed=seed,
+            size=size,
+            alone=alone,
+        )
+        (played,) = found.played
+        for n, (old, new) in enumerate(zip(given, found.found, strict=True)):
+            known = [one for one in memory if one[0] != old[0].task.prompt]
+            assert (n in played) == bool(known)
+            if not known or n == alone:
+                assert new == old
+                continue
+            assert [*new[:-1]] == [*old[:-1]]
+            (before,), row = played[n], new[-1]
+            told = [
+                f"Guess.\n\nA solved example:\n{task}\n\nHint: {how}<|user|>{old[0].task.prompt}<|"
+                for task, how in known
+            ]
+            (seen,) = [one for one in told if one in sampled_under(row, engine)]
+            shown.add(seen)
+            assert "example" not in learned_under(row, engine)
+            assert source_of(row) == "guide/icpo"
+            enough = before.trajectory.total_reward >= gate
+            paid.add(enough)
+            assert {turn.weight for turn in row.trajectory.turns} == {float(enough)}
+            more = bonus * max(0.0, 1 - update / horizon) if enough else 0.0
+            *early_on, last = [turn.rewards.get("example", 0.0) for turn in row.trajectory.turns]
+            assert (last, {*early_on} - {0.0}) == (more, set())
+            assert row.trajectory.total_reward == before.trajectory.total_reward + more
+        for group in given:
+            own = [
+                one for one in group
+                if one.success
+                and one.outcome.counts
+                and not any(turn.reply.source for turn in one.trajectory.turns)
+            ]  # fmt: skip
+            if own:
+                memory = [*memory, [own[0].task.prompt, "\n".join(actions(own[0]))]][-pool:]
+        assert guide.state().numbers == state | ({"test/Riddle-v0": memory} if memory else {})
+        other = make()
+        other.restore(guide.state())
+        guide = other
+    assert paid == {True, False}
+    assert len(shown) > 3
