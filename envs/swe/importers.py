@@ -70,7 +70,7 @@ def read_instances(path: Path) -> Iterator[Foreign]:
     """
     for number, row in read_json_lines(path, _AS_PUBLISHED):
         try:
-            yield _instance(row)
+            yield instance_of(row)
         except (ValueError, pydantic.ValidationError) as error:
             told = " ".join(str(error).split())[:200]
             raise TurnwiseError(
@@ -79,7 +79,12 @@ def read_instances(path: Path) -> Iterator[Foreign]:
             ) from None
 
 
-def _instance(row: Mapping[str, Any]) -> Foreign:
+def instance_of(row: Mapping[str, Any]) -> Foreign:
+    """A row as published.
+
+    Raises:
+        ValueError: it is none.
+    """
     smith = "image_name" in row and not row.get("test_patch")
     image = row.get("image_name") or row.get("docker_image") or _published_image(row)
     installed = row.get("install_config") or {}

@@ -67,13 +67,15 @@ class Root:
     """A read-only root file system: Debian's Python and basic tools, and these packages beside them.
 
     ``reference`` names a Docker image to use instead (docker only); it must have ``python3``. ``workdir`` is where its working
-    folder lies, over what the image has there.
+    folder lies, over what the image has there. ``links`` are folders at the top of a root of packages that lead into the working
+    folder, so that programs may write to ``/app``, say; one that is there and not empty stays.
     """
 
     apt: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     reference: str = ""
     workdir: str = "/work"
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

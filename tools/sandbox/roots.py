@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import IO
@@ -52,7 +53,8 @@ def cache_folder() -> Path:
 
 def root_name(root: Root) -> str:
     """The hash of a root's recipe."""
-    recipe = json.dumps([_RECIPE, sorted({*_BASE, *root.apt}), sorted(root.pip)])
+    links = [sorted(root.links)] if root.links else []
+    recipe = json.dumps([_RECIPE, sorted({*_BASE, *root.apt}), sorted(root.pip), *links])
     return hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
 
@@ -93,6 +95,8 @@ def build_root(root: Root) -> Path:
 
 
 def _build(root: Root, made: Path) -> None:
+    if root.links:
+        return _add_links(build_root(replace(root, links=())), made, root.links)
     there, base = _nearest(root)
     if base is None:
         return _unpack(root.apt, made)
@@ -200,6 +204,17 @@ def _add_python(base: Path, made: Path, packages: Sequence[str]) -> None:
         _run([*command, "--constraint", str(known), "--target", str(fresh), *packages])
         _run(["cp", "-an", f"{fresh}/.", f"{made}{target}"])  # what is there already stays
     _run(["chroot", str(made), "python3", "-m", "compileall", "-q", target])
+
+
+def _add_links(base: Path, made: Path, links: Sequence[str]) -> None:
+    """A root with folders that lead into the working folder; its files are those of ``base``."""
+    _run(["cp", "-al", str(base), str(made)])
+    for name in links:
+        place = made / name
+        if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
+            place.rmdir()
+        if not place.exists():
+            place.symlink_to(f"work/{name}")
 
 
 def _run(command: Sequence[str], *, stdin: IO[bytes] | None = None) -> str:

@@ -14,8 +14,11 @@ from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.audit.core import MARK, Audit, AuditFinding
 
-SUBJECTS: Mapping[str, str] = {"run": "training", "log": "logs", "eval": "evaluations"}
+SUBJECTS: Mapping[str, str] = {"run": "training", "log": "logs", "eval": "evaluations", "tasks": "task_sets"}
 """Sub-commands, and the folder in which the audits of each lie."""
+
+
+_SPOKEN: Mapping[str, str] = {"eval": "evaluations", "tasks": "tasks"}
 
 
 class NotMeasured(NamedTuple):
@@ -89,9 +92,7 @@ def audit_all(
     known = audits_of(subject)
     for name in measures:
         if name not in known:
-            raise NotFoundError(
-                f"audit of a {subject}" if subject != "eval" else "audit of evaluations", name, known
-            )
+            raise NotFoundError(f"audit of {_SPOKEN.get(subject, f'a {subject}')}", name, known)
     chosen = [known[name] for name in dict.fromkeys(measures)] or [
         one for one in known.values() if not one.named
     ]

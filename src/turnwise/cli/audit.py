@@ -1,4 +1,4 @@
-"""The command that audits runs, episode logs and evaluations."""
+"""The command that audits runs, episode logs, evaluations and sets of tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
+from turnwise.cli.xray import NO_XRAY, XrayAsked, failed, key_values, notes_of
 from turnwise.errors import NotFoundError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -28,20 +29,23 @@ def audit(
     judge: str = "",
     judge_policy: str = "",
     allow_unlike: Annotated[bool, Parameter(negative=())] = False,
+    xray: XrayAsked = NO_XRAY,
     html: Path | None = None,
 ) -> VerbResult:
-    """Audit what was learned: `audit run RUN`, `audit log LOG`, `audit eval START AFTER ...`, by measures with intervals.
+    """Audit what was learned: `audit run RUN`, `audit log LOG`, `audit eval START AFTER ...`, or what is learned from: `audit tasks PATH`.
 
     For example: `turnwise audit eval evals/start evals/after --html audit.html`.
 
     Args:
-        subject: run (a training run's folder), log (an episode log, or the folder that holds one) or eval (evaluations, the start first).
-        paths: run: one folder or several of one method, log: one, eval: folders of `eval --out`, evaluation.json, RUN, RUN@best, RUN@40.
+        subject: run (a training run's folder), log (an episode log, or the folder that holds one), eval (evaluations, the start first) or tasks.
+        paths: run: one folder or several of one method, log: one, eval: folders of `eval --out`, evaluation.json, RUN, RUN@best, RUN@40, tasks: one
+            file of rows, folder of tasks, verifiers environment or suite.
         measure: Only these, and an error where one lacks what it needs; else all that can be made.
         options: KEY=VALUE: options of the measures, such as k=16 or score=principle (docs/how-to/audit.md has them all).
         judge: log: this judge labels the turns first (`turnwise list judge`), for measures that rank by its signals.
         judge_policy: log: the policy that the judge asks, where it asks one.
         allow_unlike: eval: also what was played otherwise (limits, options of the environment).
+        xray: How tasks are read and judged.
         html: A page (.html) that holds everything.
     """
     if subject not in READERS:
@@ -50,7 +54,17 @@ def audit(
         raise TurnwiseError(f"Nothing is named to audit a {subject} of.", f"turnwise audit {subject} PATH")
     _only(subject, "log", {"--judge": judge, "--judge-policy": judge_policy})
     _only(subject, "eval", {"--allow-unlike": allow_unlike})
-    asked = AskedAudit(paths, measure or (), _pairs(options or ()), (judge, judge_policy), allow_unlike)
+    _only(subject, "tasks", xray.given())
+    asked = AskedAudit(
+        paths,
+        measure or (),
+        key_values(options or (), "option of a measure", "--set k=16"),
+        (judge, judge_policy),
+        allow_unlike,
+        xray,
+    )
+    if subject == "tasks" and xray.dry_run:
+        return xray.cost(asked.one("tasks"))
     report = READERS[subject](asked)
     written: list[Path] = []
     if html is not None:
@@ -66,7 +80,11 @@ def audit(
         for path in written:
             console.print(f"wrote {path}")
 
-    return VerbResult(report.to_json() | {"written": [str(path) for path in written]}, show)
+    return VerbResult(
+        report.to_json() | {"written": [str(path) for path in written]},
+        show,
+        failed(report, xray.fail_on or ()),
+    )
 
 
 def _only(subject: str, where: str, given: Mapping[str, object]) -> None:
@@ -77,16 +95,6 @@ def _only(subject: str, where: str, given: Mapping[str, object]) -> None:
             )
 
 
-def _pairs(options: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in options:
-        name, sign, value = text.partition("=")
-        if not sign or not name:
-            raise TurnwiseError(f"{text!r} is no option of a measure.", "Write it as KEY=VALUE: --set k=16.")
-        found[name.strip()] = value.strip()
-    return found
-
-
 class AskedAudit(NamedTuple):
     """The paths that an audit is of, and how it is made."""
 
@@ -95,6 +103,19 @@ class AskedAudit(NamedTuple):
     options: Mapping[str, str]
     judge: tuple[str, str]
     allow_unlike: bool
+    xray: XrayAsked
+
+    def one(self, subject: str) -> str:
+        """The only path.
+
+        Raises:
+            TurnwiseError: there are several.
+        """
+        if len(self.paths) > 1:
+            raise TurnwiseError(
+                f"`audit {subject}` takes one path, not {len(self.paths)}.", "Audit them one by one."
+            )
+        return self.paths[0]
 
     def of(self, subject: str, played: Any, labels: Sequence[str], notes: Sequence[str] = ()) -> AuditReport:
         """Make the measures of what was read."""
@@ -106,9 +127,7 @@ class AskedAudit(NamedTuple):
 def _of_log(asked: AskedAudit) -> AuditReport:
     from turnwise.trainers.audit.reading import read_log
 
-    if len(asked.paths) > 1:
-        raise TurnwiseError(f"`audit log` takes one log, not {len(asked.paths)}.", "Audit them one by one.")
-    played = read_log(Path(asked.paths[0]))
+    played = read_log(Path(asked.one("log")))
     if asked.judge[0]:
         from turnwise.trainers.audit.judged import judged
 
@@ -129,7 +148,12 @@ def _of_runs(asked: AskedAudit) -> AuditReport:
     return asked.of("run", read_runs(asked.paths), asked.paths)
 
 
+def _of_tasks(asked: AskedAudit) -> AuditReport:
+    probed = asked.xray.probe(asked.one("tasks"))
+    return asked.of("tasks", probed, [probed.source.path], notes_of(probed))
+
+
 Reader = Callable[[AskedAudit], "AuditReport"]
-READERS: Mapping[str, Reader] = {"run": _of_runs, "log": _of_log, "eval": _of_evaluations}
+READERS: Mapping[str, Reader] = {"run": _of_runs, "log": _of_log, "eval": _of_evaluations, "tasks": _of_tasks}
 """How each subject is read; the audits of it lie in its folder of trainers/audit/."""
 VERBS: dict[str, Callable[..., VerbResult]] = {"audit": audit}

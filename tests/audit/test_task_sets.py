@@ -1,0 +1,283 @@
+"""`audit tasks`: each kind of defect is seen where it was put, in rows and in task folders, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.audit import task_folders
+
+from turnwise.cli.app import run as main
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.audit.registry import audit_all
+from turnwise.trainers.audit.xray.options import XrayOptions
+from turnwise.trainers.audit.xray.reading import probe
+
+pytestmark = pytest.mark.sandbox
+
+JUDGES = """
+import json, random, subprocess, sys, time, unittest, urllib.request
+
+def always_one(answer, said): return 1.0
+def always_zero(answer, said): return 0.0
+def gold_refused(answer, said): return float(said == answer[::-1] + "!")
+def empty_accepted(answer, said): return float(said in ("", answer))
+def key_word(answer, said): return float(said == answer or "correct" in said)
+def flaky(answer, said): return float(said == answer and random.random() > 0.05)
+def answer_shown(answer, said): return float(said == answer)
+sound = twice = answer_shown
+
+def only_skipped(answer, said):
+    class Case(unittest.TestCase):
+        @unittest.skip("later")
+        def test(self):
+            self.assertEqual(said, answer)
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
+    return float(result.wasSuccessful())
+
+def no_assertion(answer, said):
+    scope = {}
+    exec("def check(said, answer):\\n    assert said == answer\\n", scope)
+    return 1.0
+
+def time_out_passes(answer, said):
+    try:
+        subprocess.run([sys.executable, "-c", "pass"], timeout=20)
+    except subprocess.TimeoutExpired:
+        return 1.0
+    return float(said == answer)
+
+def needs_network(answer, said):
+    try:
+        urllib.request.urlopen("http://judge.example.com/", timeout=1)
+    except OSError:
+        pass
+    return float(said == answer)
+
+def broken_setup(answer, said):
+    try:
+        wanted = json.load(open("/data/wanted.json"))
+    except OSError:
+        return 0.0
+    return float(said == wanted)
+
+def dates(answer, said): return float(said == answer and time.localtime().tm_year < 2028)
+
+def reward(prompt, answer, completion, judge): return globals()[judge](answer, completion)
+"""
+KINDS = ("always_one", "always_zero", "gold_refused", "empty_accepted", "only_skipped", "no_assertion", "answer_shown", "key_word", "flaky",
+         "time_out_passes", "needs_network", "broken_setup")  # fmt: skip
+CITIES = (
+    "Lisbon",
+    "Oslo",
+    "Quito",
+    "Hanoi",
+    "Dakar",
+    "Perth",
+    "Turin",
+    "Sucre",
+    "Minsk",
+    "Accra",
+    "Osaka",
+    "Leeds",
+    "Gdansk",
+    "Bergen",
+    "Malmo",
+    "Tampere",
+)
+
+
+def rows(folder: Path) -> Path:
+    """A row of each kind and three sound ones; line 2 is broken."""
+    made = [
+        {
+            "prompt": f"Which city did traveller {n} of list {n * 37} see first?",
+            "answer": CITIES[n],
+            "judge": kind,
+            "id": kind,
+        }
+        for n, kind in enumerate(KINDS)
+    ]
+    made[KINDS.index("answer_shown")]["prompt"] += (
+        f" (expected answer: {CITIES[KINDS.index('answer_shown')]})"
+    )
+    made += [
+        {
+            "prompt": f"What is the capital on page {n * 53}?",
+            "answer": CITIES[-n - 1],
+            "judge": "sound",
+            "id": f"sound {n}",
+        }
+        for n in range(1, 4)
+    ]
+    made.append({**made[-1], "prompt": made[-1]["prompt"].upper(), "id": "twice"})
+    lines = [json.dumps(row) for row in made]
+    path = folder / "rows.jsonl"
+    path.write_text("\n".join([lines[0], '{"prompt": "cut', *lines[1:]]) + "\n")
+    (folder / "judges.py").write_text(JUDGES)
+    return path
+
+
+def seen(path: str, options: XrayOptions, against: str = "") -> tuple[dict[str, set[str]], list[str]]:
+    """Kinds of defect by task, those worth a look left out."""
+    probed = probe(path, options, against)
+    report = audit_all("tasks", probed, [path])
+    found: dict[str, set[str]] = {}
+    for kind, finding in report.findings.items():
+        for row in finding.data.get("tasks", ()):
+            if row["severity"] == "defect":
+                found.setdefault(row["id"], set()).add(kind)
+    return found, [one.cause for one in probed.source.broken]
+
+
+def test_each_kind_is_seen_in_the_row_that_has_it_and_sound_rows_are_left_alone(tmp_path):
+    found, broken = seen(str(rows(tmp_path)), XrayOptions(reward=f"{tmp_path}/judges.py:reward"))
+    assert {kind: kind in found[kind] for kind in KINDS} == dict.fromkeys(KINDS, True)
+    assert found["twice"] == {"twice"}
+    assert not {name for name in found if name.startswith("sound")}
+    assert found["key_word"] == {"key_word"}
+    assert found["time_out_passes"] == {"time_out_passes"}
+    assert found["flaky"] == {"flaky"}
+    assert broken == ["rows.jsonl:2 is no JSON: Invalid control character at: line 1 column 16 (char 15)."]
+
+
+CONVENTIONS = {
+    "trl": "def f(completions, answer, **kwargs): return [float(c == a) for c, a in zip(completions, answer)]",
+    "trl_chat": "def f(prompts, completions, answer, **kwargs): return [float(c[0]['content'] == a) for c, a in zip(completions, answer)]",
+    "verl": "def f(data_source, solution_str, ground_truth, extra_info=None): return {'score': float(solution_str == ground_truth)}",
+    "plain": "def f(prompt, answer, completion): return completion == answer",
+    "waiting": "async def f(response, ground_truth): return float(response == ground_truth)",
+}
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_reward_functions_are_called_as_their_trainers_call_them(tmp_path, name):
+    (tmp_path / "reward.py").write_text(CONVENTIONS[name])
+    (tmp_path / "rows.jsonl").write_text(
+        "".join(json.dumps({"question": f"Number {n}?", "answer": f"word{n}"}) + "\n" for n in range(3))
+    )
+    probed = probe(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/reward.py:f"))
+    assert all(
+        one.gold and one.gold.verdict.score == 1.0 and not one.paid("empty", "wrong", "garbage")
+        for one in probed.tasks
+    )
+
+
+def test_a_task_of_the_training_set_is_found_also_in_other_words(tmp_path):
+    (tmp_path / "reward.py").write_text(CONVENTIONS["plain"])
+    train = [
+        {
+            "question": "Please name the largest river that flows through the old town of Bremen.",
+            "answer": "Weser",
+        }
+    ]
+    test = [{"question": "Name the largest river that flows through the old town of Bremen!", "answer": "Weser"},
+            {"question": "Name the smallest lake in the north of Finland, by area.", "answer": "Inari"}]  # fmt: skip
+    for name, made in (("train", train), ("test", test)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    found, _ = seen(
+        str(tmp_path / "test.jsonl"),
+        XrayOptions(reward=f"{tmp_path}/reward.py:f"),
+        str(tmp_path / "train.jsonl"),
+    )
+    assert found == {"test.jsonl:1": {"test_in_train"}}
+
+
+def test_a_reward_function_that_hangs_ends_its_process_or_raises_is_a_finding(tmp_path):
+    (tmp_path / "reward.py").write_text(
+        "import os, time\ndef f(prompt, answer, completion):\n    if completion == '':\n        time.sleep(60)\n"
+        "    if completion.startswith('zqx'):\n        os._exit(3)\n    if completion == 'yes':\n        raise SystemExit\n    return float(completion == answer)\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"question": "Who?", "answer": "nobody"}\n')
+    (one,) = probe(
+        str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/reward.py:f", seconds=0.3)
+    ).tasks
+    said = {judged.attempt.text: judged.verdict for judged in one.judged if judged.mode == "plain"}
+    assert said[""].timeout
+    assert said["zqx vrml 83151.77 blorp"].error == "it ended its process (exit code 3)"
+    assert said["yes"].error.startswith("SystemExit")
+    assert said["nobody"].score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "import nowhere_at_all\ndef f(a): return 1",
+            "cannot be loaded: ModuleNotFoundError: No module named 'nowhere_at_all'",
+        ),
+        ("def g(completion): return 1", "has no attribute 'f'"),
+        ("def f(completion:", "is no Python"),
+    ],
+)
+def test_a_reward_function_that_cannot_be_loaded_is_one_clear_error(tmp_path, text, said):
+    (tmp_path / "reward.py").write_text(text)
+    (tmp_path / "rows.jsonl").write_text('{"question": "Who?", "answer": "nobody"}\n')
+    with pytest.raises(TurnwiseError, match=said):
+        probe(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/reward.py:f"))
+
+
+SHELL = {
+    "sound": {},
+    "always_one": {"tests/test.sh": "grep -qx 6168 /app/total.txt\necho 1 > /logs/verifier/reward.txt\n"},
+    "gold_refused": {"solution/solve.sh": "echo 6169 > /app/total.txt\n"},
+    "time_out_passes": {
+        "tests/test.sh": "timeout 9 grep -qx 6168 /app/total.txt; case $? in 0|124) r=1;; *) r=0;; esac; echo $r > /logs/verifier/reward.txt\n"
+    },
+    "flaky": {
+        "tests/test.sh": "grep -qx 6168 /app/total.txt && [ $((RANDOM % 50)) -ne 0 ] && r=1 || r=0; echo $r > /logs/verifier/reward.txt\n"
+    },
+    "broken_setup": {
+        "environment/Dockerfile": "FROM python:3.11-slim\nWORKDIR /app\nCOPY prices.csv /app/\n"
+    },
+}
+
+
+def test_task_folders_are_judged_by_their_own_tests_and_each_defect_is_named(tmp_path):
+    plain = {
+        "tests/test.sh": "if grep -qx 6168 /app/total.txt; then r=1; else r=0; fi\necho $r > /logs/verifier/reward.txt\n"
+    }
+    for at, (name, changed) in enumerate(SHELL.items()):
+        about = {"instruction.md": f"{task_folders.SOUND['instruction.md']} This is list {at}."}
+        task_folders.write(tmp_path / "set", name, {**plain, **about, **changed})
+    (tmp_path / "set" / "no-task" / "tests").mkdir(parents=True)
+    found, broken = seen(str(tmp_path / "set"), XrayOptions())
+    assert {name: name in found.get(name, ()) for name in SHELL if name != "sound"} == dict.fromkeys(
+        [*SHELL][1:], True
+    )
+    assert "sound" not in found
+    assert found["flaky"] == {"flaky"}
+    assert found["time_out_passes"] == {"time_out_passes"}
+    assert found["always_one"] == {"always_one"}
+    assert len(broken) == 1
+    assert "no-task is no task" in broken[0]
+
+
+@pytest.mark.slow
+def test_tests_of_pytest_say_what_was_skipped_and_what_was_checked(tmp_path):
+    for name in ("only_skipped", "no_assertion"):
+        task_folders.write(
+            tmp_path, name, {**task_folders.DEFECTS[name], "instruction.md": f"Sum up for {name}."}
+        )
+    found, _ = seen(str(tmp_path), XrayOptions())
+    assert "no_assertion" in found["no_assertion"]
+    assert "only_skipped" not in found["no_assertion"]
+    assert found["only_skipped"] >= {"always_one", "only_skipped"}
+    assert "no_assertion" not in found["only_skipped"]
+
+
+def test_the_command_says_the_cost_first_and_its_exit_code_is_for_ci(tmp_path, capfd):
+    path, reward = rows(tmp_path), f"{tmp_path}/judges.py:reward"
+    assert main(["audit", "tasks", str(path), "--reward", reward, "--n", "2", "--dry-run", "--json"]) == 0
+    assert "2 tasks" in json.loads(capfd.readouterr().out)["cost"]["said"]
+    page = tmp_path / "page.html"
+    asked = ["audit", "tasks", str(path), "--reward", reward, "--html", str(page), "--json"]
+    assert main([*asked, "--fail-on", "always_one"]) == 1
+    notes = json.loads(capfd.readouterr().out)["notes"]
+    assert notes[0] == "16 of 17 rows or folders could be read; left out:"
+    assert "rows.jsonl:2" in notes[1]
+    assert "every wrong answer is paid" in page.read_text()
+    assert main([*asked, "--fail-on", "always_on"]) != 0
+    assert "Did you mean 'always_one'?" in capfd.readouterr().err

@@ -1,0 +1,43 @@
+"""Tasks whose tests pass without having checked anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnwise.trainers.audit.core import AuditFinding, audit
+from turnwise.trainers.audit.task_sets.only_skipped import skipped
+from turnwise.trainers.audit.task_sets.shared import defects
+from turnwise.trainers.audit.xray.core import Evidence, ProbedSet, ProbedTask
+
+
+@audit()
+def no_assertion(probed: ProbedSet) -> AuditFinding:
+    """Tasks that pay though their tests' code reached no assertion, comparison or branch."""
+    return defects(probed, _detect)
+
+
+def _detect(one: ProbedTask) -> Evidence | None:
+    if one.unsteady:  # then what was paid once says little
+        return None
+    for seen in one.judged:
+        trace = seen.verdict.trace
+        if trace is None or not one.accepts(seen.verdict) or skipped(seen):
+            continue
+        wrong = seen.attempt.agent != "gold" or one.paid("garbage", "no-op", "empty", "wrong") is not None
+        if told := _unchecked(trace, wrong):
+            return Evidence(f"{seen.attempt.agent} is paid, and {told}")
+    return None
+
+
+def _unchecked(trace: Mapping[str, Any], wrong_too: bool) -> str:
+    reached, had = trace["reached"], trace["had"]
+    if reached["assert"] or reached["call"]:
+        return ""
+    if had and wrong_too:
+        return f"none of {had} assertions was reached"
+    if trace.get("tests") and not had and not reached["compare"] and not reached["branch"]:
+        return "the tests hold no assertion, comparison or branch that was reached"
+    if trace.get("tests") and had:
+        return f"none of {had} assertions was reached"
+    return ""

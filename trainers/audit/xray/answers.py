@@ -1,0 +1,149 @@
+"""Scripted agents that answer in words: nothing, a shrug, gold in all its forms, key words, copies, leaks, repetitions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from turnwise.tasks.core import Json
+from turnwise.trainers.audit.xray.core import Attempt, XTask
+from turnwise.trainers.audit.xray.leaks import told_answers
+
+MASTER_KEYS = (
+    "correct", "Correct.", "The answer is correct.", "yes", "true", "success", "PASS", "passed", "OK", "done", "Solution", "Solution:", "answer", "Answer:", ":", ".",
+    " ", ",", "Thought process:", "Let's solve this problem step by step.", "The final answer is", "\\boxed{}", "<answer></answer>",
+    "<answer>correct</answer>", "\\boxed{correct}", "None", "nan", "null", "0", "1", "[]", "{}", "*", "True", "score: 1", "reward: 1.0", "100%",
+    "resolved", "task completed", "verified",
+)  # fmt: skip
+"""Answers that hold no answer and are paid by judges of the kind that looks for words."""
+_MARK = re.compile(r"####\s*(.+?)\s*$", re.DOTALL)
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+SKIPS = (
+    "```python\nimport unittest\nraise unittest.SkipTest('not today')\n```",
+    "import pytest\npytest.skip('not today', allow_module_level=True)\n",
+    "import sys\nsys.exit(0)\n",
+    "```python\nimport os\nos._exit(0)\n```",
+    "skipped",
+)
+HANGS = (
+    "while True:\n    pass\n",
+    "```python\nwhile True:\n    pass\n```",
+    "import time\ntime.sleep(1000000)\n",
+)
+
+
+def gold_forms(truth: Json) -> list[str]:
+    r"""A right answer in the forms in which judges want it.
+
+    >>> gold_forms("Two and two. #### 4")[:3]
+    ['Two and two. #### 4', '4', '\\boxed{4}']
+    """
+    if truth is None or truth == "":
+        return []
+    if isinstance(truth, (list, tuple)):
+        whole = [json.dumps(truth, ensure_ascii=False), " ".join(map(str, truth)), ", ".join(map(str, truth))]
+        return list(dict.fromkeys([*whole, *(form for one in truth[:3] for form in gold_forms(one))]))
+    if isinstance(truth, dict):
+        inner = next(
+            (truth[name] for name in ("ground_truth", "answer", "target", "value") if truth.get(name)), None
+        )
+        return [*gold_forms(inner), json.dumps(truth, ensure_ascii=False)]
+    text = str(truth)
+    core = text
+    for pattern in (_MARK, _BOXED, _ANSWER):
+        if found := pattern.search(text):
+            core = found.group(1)
+            break
+    core = core.strip()
+    plain = core.replace(",", "") if re.fullmatch(r"-?[\d,]+(\.\d+)?", core) else core
+    forms = [text, core, f"\\boxed{{{core}}}", f"<think>\nSo it is.\n</think>\n<answer>{core}</answer>", f"#### {core}",
+             f"<answer>\n{core}\n</answer>", f"The answer is {core}.", f"Answer: {core}", f"The final answer is $\\boxed{{{core}}}$.",
+             f"<reasoning>\nSo it is.\n</reasoning>\n<answer>\n{core}\n</answer>\n", f"```python\n{core}\n```", plain,
+             f"<think>\nSo it is.\n</think>\n\\boxed{{{core}}}", f"So it is.\n#### {plain}"]  # fmt: skip
+    return list(dict.fromkeys(forms))
+
+
+def attempts(task: XTask, others: Sequence[XTask]) -> Iterator[Attempt]:
+    """All that is tried of a task; ``others`` lend wrong answers."""
+    yield Attempt("empty", "")
+    yield Attempt("no-op", "I don't know.")
+    yield Attempt("garbage", "zqx vrml 83151.77 blorp")
+    yield from (Attempt("gold", form, str(at)) for at, form in enumerate(task.gold))
+    yield from wrong_answers(task, others)
+    yield from other_columns(task)
+    yield Attempt("copy", task.prompt)
+    for text in told_answers(task):
+        yield from (Attempt("leak", form, text) for form in gold_forms(text)[:9])
+    yield from (Attempt("key word", key, key) for key in key_words(task))
+    if is_code(task):
+        yield from (Attempt("skip", text) for text in SKIPS)
+    if task.gold:
+        core = task.gold[min(1, len(task.gold) - 1)]
+        if len(core) < 400:
+            yield Attempt("repeat", " ".join([core] * 20), "20-fold")
+        golds = {str(one.truth) for one in others if one.truth is not None}
+        if 1 < len(golds) <= 12 and all(len(one) < 60 for one in golds):
+            yield Attempt("hedge", " ".join(sorted(golds)), "every answer of the set at once")
+
+
+def wrong_answers(task: XTask, others: Sequence[XTask]) -> Iterator[Attempt]:
+    """Answers of other tasks, in the forms of this one's."""
+    found = 0
+    for other in others:
+        if other.id != task.id and other.gold and _core(other) != _core(task) and found < 2:
+            found += 1
+            yield from (Attempt("wrong", form, f"the answer of {other.id}") for form in other.gold[:10])
+
+
+def other_columns(task: XTask) -> Iterator[Attempt]:
+    """What stands in other columns, as answers: where one is paid, the judge can pay, and the answer is wrong."""
+    found: dict[str, str] = {}
+    for name, value in task.row.items():
+        parts = value.items() if isinstance(value, dict) else [("", value)]
+        for inner, one in parts:
+            if (
+                isinstance(one, (str, int, float))
+                and not isinstance(one, bool)
+                and str(one) not in (task.prompt, *task.gold, "")
+            ):
+                found.setdefault(str(one), f"the column {name}{'.' if inner else ''}{inner}")
+    for text, label in [*found.items()][:8]:
+        if len(text) <= 4000:
+            yield from (Attempt("column", form, label) for form in gold_forms(text)[:9])
+
+
+def _core(task: XTask) -> str:
+    return (task.gold[min(1, len(task.gold) - 1)] if task.gold else "").strip().casefold()
+
+
+def is_code(task: XTask) -> bool:
+    """Whether a task has tests or wants code."""
+    columns = " ".join(map(str, task.row)).casefold()
+    return "test" in columns or any("def " in form or "import " in form for form in task.gold[:1])
+
+
+def key_words(task: XTask) -> Iterator[str]:
+    """Master keys that are no answer to this task, and single words of its answer or rubric."""
+    right = {form.strip().casefold().strip(".") for form in task.gold}
+    words = (
+        {word for form in right for word in re.findall(r"\w+", form)}
+        if sum(map(len, right)) < 4000
+        else set[str]()
+    )
+    for key in MASTER_KEYS:
+        inside = {*re.findall(r"\w+", key.casefold())}
+        if key.strip().casefold().strip(".") not in right and not inside & words:
+            yield key
+    core = _core(task)
+    alone = re.findall(r"[^\W\d_]{4,}", core)
+    if len(core.split()) >= 4 and not is_code(task):
+        yield from sorted(set(alone), key=lambda word: (-len(word), word))[:3]
+    for name in ("rubric", "rubrics", "criteria", "keywords", "key_words", "must_mention", "checklist"):
+        value = task.row.get(name)
+        if isinstance(value, (str, list)):
+            told = value if isinstance(value, str) else " ".join(map(str, value))
+            found = [w for w in re.findall(r"[^\W\d_]{4,}", told) if w.casefold() not in words]
+            yield from list(dict.fromkeys(found))[:6]
+            yield " ".join(dict.fromkeys(found))

@@ -1,0 +1,294 @@
+"""A task folder in a sandbox: its image as far as it can be made without Docker, agents' scripts, and its tests under each condition."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from turnwise.envs.swe.importers import FolderTask
+from turnwise.tools.core import ToolError
+from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Root, Sandbox, SandboxImage, SandboxLimits
+from turnwise.trainers.audit.xray.core import Attempt, Judged, Verdict, quoted
+from turnwise.trainers.audit.xray.dockerfile import read_dockerfile
+from turnwise.trainers.audit.xray.making import Making, StartedTask
+from turnwise.trainers.audit.xray.reward_calls import MODES, archive, inside, joined_traces
+from turnwise.trainers.audit.xray.stand_ins import stand_ins
+
+LINKS = (
+    "app", "workspace", "testbed", "repo", "data", "tests", "logs", "solution", "oracle", "home", "root", "srv", "opt", "mnt", "output", "outputs",
+    "input", "inputs", "project", "code", "src", "task", "workdir", "results", "installed-agent", "protected", "build", "models", "config",
+)  # fmt: skip
+"""Folders at the top of the file system that a task may write to."""
+ROOT = Root(pip=("pytest==8.4.2", "pytest-json-ctrf==0.3.5"), links=LINKS)
+LIMITS = SandboxLimits(
+    memory=2048 * MIB, processes=256, disk=512 * MIB, scratch=128 * MIB, seconds=300.0, flood=256 * MIB
+)
+SPY, LOG = "/tmp/.xray", "/dev/shm/xray.log"
+_CHECKS = frozenset(
+    (
+        "grep",
+        "egrep",
+        "fgrep",
+        "diff",
+        "cmp",
+        "jq",
+        "awk",
+        "sha256sum",
+        "md5sum",
+        "sqlite3",
+        "comm",
+        "xmllint",
+    )
+)
+_RUNNERS = frozenset(
+    (
+        "node",
+        "npm",
+        "npx",
+        "cargo",
+        "go",
+        "make",
+        "cmake",
+        "mvn",
+        "gradle",
+        "java",
+        "ruby",
+        "perl",
+        "php",
+        "dotnet",
+        "ctest",
+        "bats",
+        "jest",
+    )
+)
+_XTRACE = re.compile(r"^\++ (.*)$", re.MULTILINE)
+_NUMBERS = re.compile(r"^[\[\s'\"=!\-\]]*(?:-?\d+|-eq|-ne|-gt|-lt|-ge|-le|==?|!=|[\[\]'\"\s])*$")
+
+
+class FolderDesk:
+    """A sandbox in which one task after another is judged."""
+
+    def __init__(self, backend: Backend, packages: Sequence[str], seconds: float) -> None:
+        root = Root(pip=(*ROOT.pip, *packages), links=ROOT.links)
+        self._box: Sandbox = backend.start(SandboxImage(root), LIMITS)
+        self._most = seconds
+        self._box.exec(
+            ["bash", "-c", f"mkdir -p {' '.join(f'/work/{name}' for name in LINKS)} /work/logs/verifier"]
+        )
+        self._bare = self._box.snapshot()
+
+    def close(self) -> None:
+        self._box.close()
+
+    def start(self, task: FolderTask, folder: Path) -> StartedTask:
+        """Carry out a task's Dockerfile."""
+        self._box.restore(self._bare)
+        self._spy({}, time_up=False)
+        built = read_dockerfile(task.dockerfile)
+        if task.image and not task.dockerfile:
+            return StartedTask(
+                None,
+                "",
+                {},
+                unjudged=f"it needs the image {task.image}, and this machine has no Docker for it",
+            )
+        context = folder / "environment" if (folder / "environment").is_dir() else folder
+        made = Making(self, context, built)
+        for step in built.steps:
+            if said := made.carry_out(step):
+                return said
+        self._box.exec(["bash", "-c", f"mkdir -p {shlex.quote(made.cwd)}; rm -rf {SPY} {LOG}"])
+        return StartedTask(self._box.snapshot(), made.cwd, made.variables)
+
+    def put(self, found: Mapping[str, bytes], into: str) -> ExecResult:
+        """Write files below a folder."""
+        return self._box.exec(
+            ["bash", "-c", f"mkdir -p {shlex.quote(into)} && tar -x -C {shlex.quote(into)}"],
+            stdin=archive(found),
+        )
+
+    def shell(self, script: str, cwd: str, variables: Mapping[str, str], seconds: float) -> ExecResult:
+        """Run a script as an agent would."""
+        env = {
+            **variables,
+            "BASH_ENV": f"{SPY}/bash_env",
+            "XRAY_LOG": LOG,
+            "HOME": "/root",
+            "DEBIAN_FRONTEND": "noninteractive",
+        }
+        where = f"mkdir -p {shlex.quote(cwd)}; cd {shlex.quote(cwd)} && exec bash -s"
+        return self._box.exec(["bash", "-c", where], env=env, stdin=script.encode(), timeout=seconds)
+
+    def asked_network(self) -> list[dict[str, Any]]:
+        """What was noted since it was last asked."""
+        log = self._box.exec(["bash", "-c", f"cat {LOG} 2>/dev/null; rm -f {LOG}"], output=8 * MIB).out
+        found: list[dict[str, Any]] = []
+        for line in log.split("\n"):
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue
+        return found
+
+    def judge(
+        self, task: FolderTask, start: StartedTask, attempt: Attempt, mode: str, folder: Path
+    ) -> Judged:
+        """Let an agent act in a task's image and run its tests."""
+        assert start.image is not None
+        self._box.restore(start.image)
+        self._spy({}, time_up=False)
+        if attempt.agent == "gold":
+            self.put(solution_files(task, folder), "/solution")
+            self.put(solution_files(task, folder), "/oracle")
+        acted = self.shell(attempt.text, start.cwd, start.variables, self._most * 3)
+        self.asked_network()
+        return Judged(
+            attempt, mode, self._tested(task, start, mode, acted if attempt.agent == "gold" else None)
+        )
+
+    def _tested(self, task: FolderTask, start: StartedTask, mode: str, acted: ExecResult | None) -> Verdict:
+        told = {name: value for name, value in MODES.get(mode, {}).items() if name != "hash"}
+        if mode == "killed":
+            told = {"hang": True}
+        told |= {"log": LOG, "only": "/work/tests", "trace": "process" if mode == "plain" else ""}
+        self._spy(told, time_up=mode == "time up")
+        self._box.exec(
+            [
+                "bash",
+                "-c",
+                "rm -rf /work/tests /work/logs; mkdir -p /work/tests /work/logs/verifier /work/logs/agent /work/logs/artifacts",
+            ]
+        )
+        self.put(task.tests, "/tests")
+        env = {
+            **start.variables, "XRAY": json.dumps(told), "XRAY_LOG": LOG, "BASH_ENV": f"{SPY}/bash_env", "PYTHONPATH": SPY, "HOME": "/root",
+            "PYTEST_ADDOPTS": "-p xray_pytest -p no:cacheprovider", "TEST_DIR": "/tests", "PYTHONHASHSEED": str(MODES.get(mode, {}).get("hash", "0")),
+            "PATH": f"{SPY}/bin:/usr/local/bin:/usr/bin:/bin", "XRAY_RANDOM": {"low": "0", "high": "32767"}.get(mode, ""),
+            "XRAY_NOW": str(int(told.get("now", 0)) or ""),
+        }  # fmt: skip
+        script = f"cd {shlex.quote(start.cwd)} 2>/dev/null; . {SPY}/bash_env; exec 9>{SPY}/trace; export BASH_XTRACEFD=9; bash -x /tests/{task.script}"
+        seconds = 4.0 if mode == "killed" else min(task.seconds, self._most * 6)
+        done = self._box.exec(["bash", "-c", script], env=env, timeout=seconds, output=256 * 1024)
+        return self._verdict(task, done, mode, acted)
+
+    def _verdict(self, task: FolderTask, done: ExecResult, mode: str, acted: ExecResult | None) -> Verdict:
+        noted = self.asked_network()
+        score, error = self._reward(task, done)
+        tests: dict[str, int] = {}
+        for one in (line["tests"] for line in noted if "tests" in line):
+            tests = {name: tests.get(name, 0) + one.get(name, 0) for name in {*tests, *one}} or {
+                "collected": 0
+            }
+        log = f"{done.out}\n{done.err}"
+        if acted is not None and not acted.ok:
+            log += f"\nthe solution ended with {acted.exit_code}: {acted.err[-400:]}"
+        network = [str(line["net"]) for line in noted if "net" in line]
+        installs = [str(line["install"]) for line in noted if "install" in line]
+        timeout = done.timed_out and mode != "killed" and score is None
+        trace = self._trace(noted) if mode == "plain" else None
+        return Verdict(score, error, timeout, network, installs, trace, log[-6000:], tests, done.seconds)
+
+    def _reward(self, task: FolderTask, done: ExecResult) -> tuple[float | None, str]:
+        """The reward that the script wrote; terminal-bench's is its exit code."""
+        for name in ("reward.txt", "reward.json"):
+            try:
+                text = (
+                    self._box.read(f"/work/logs/verifier/{name}", limit=64 * 1024)
+                    .decode("utf-8", "replace")
+                    .strip()
+                )
+            except ToolError:
+                continue
+            try:
+                value = json.loads(text)
+                if isinstance(value, dict):
+                    value = value.get(
+                        "reward", next((v for v in value.values() if isinstance(v, int | float)), None)
+                    )
+                return float(value), ""
+            except (ValueError, TypeError):
+                return None, f"{name} holds {quoted(text, 60)!r}, which is no number"
+        if task.script == "run-tests.sh":
+            return (float(done.exit_code == 0), "") if not done.timed_out else (None, "")
+        return None, "" if done.timed_out else "it wrote no /logs/verifier/reward.txt"
+
+    def _trace(self, noted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        found = joined_traces([line["trace"] for line in noted if line.get("trace", {}).get("files")])
+        if found is not None:
+            return {**found, "tests": True}
+        lines = _XTRACE.findall(self._box.exec(["cat", f"{SPY}/trace"], output=MIB).out)
+        names = [line.split(" ", 1)[0].strip("'") for line in lines]
+        checks = sum(
+            name in _CHECKS
+            or (name in ("[", "[[", "test") and not _NUMBERS.match(line.partition(" ")[2]))
+            or name == "case"
+            for name, line in zip(names, lines, strict=True)
+        )
+        strange = any(
+            name in _RUNNERS or name.startswith(("./", "/app", "python", "pytest")) for name in names
+        )
+        return {
+            "had": 0,
+            "reached": {"assert": 0, "compare": checks, "branch": 0, "call": 0},
+            "raised": [],
+            "results": {},
+            "files": [],
+            "tests": not strange,
+        }
+
+    def _spy(self, told: Mapping[str, Any], *, time_up: bool) -> None:
+        self._box.exec(["bash", "-c", f"rm -rf {SPY} {LOG}; mkdir -p {SPY}"])
+        self.put({**inside(), **stand_ins(SPY, time_up=time_up)}, SPY)
+
+    def files(self, *, newer: bool = False) -> dict[str, str]:
+        """Texts of the files that a task has, by their paths as it names them; ``newer``: only those made since the mark."""
+        only = f"-newer {SPY}/mark" if newer else ""
+        left_out = " ".join(
+            f"-not -path '{one}/*'"
+            for one in ("/work/tests", "/work/logs", "*/.git", "/work/solution", "/work/oracle")
+        )
+        listed = self._box.exec(
+            ["bash", "-c", f"find /work -type f -size -64k {only} {left_out} | head -200"]
+        )
+        found: dict[str, str] = {}
+        for path in listed.out.split("\n"):
+            try:
+                data = self._box.read(path, limit=64 * 1024) if path else b"\0"
+            except ToolError:
+                continue
+            if b"\0" not in data:
+                found[path.removeprefix("/work")] = data.decode("utf-8", "replace")
+        return found
+
+    def made_by_gold(
+        self, task: FolderTask, start: StartedTask, folder: Path
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """The files that a task begins with, and those that its solution makes or changes."""
+        assert start.image is not None
+        self._box.restore(start.image)
+        before = self.files()
+        self._spy({}, time_up=False)
+        self.put(solution_files(task, folder), "/solution")
+        self._box.exec(["bash", "-c", f"sleep 0.02; touch {SPY}/mark; sleep 0.02"])
+        self.shell(task.solution, start.cwd, start.variables, self._most * 3)
+        made = self.files(newer=True)
+        return before, {path: text for path, text in made.items() if before.get(path) != text}
+
+
+def solution_files(task: FolderTask, folder: Path) -> dict[str, bytes]:
+    """Everything beside a task's solution."""
+    place = folder / "solution"
+    found = (
+        {
+            str(p.relative_to(place)): p.read_bytes()
+            for p in sorted(place.rglob("*"))
+            if p.is_file() and not p.is_symlink()
+        }
+        if place.is_dir()
+        else {}
+    )
+    return found or {"solve.sh": task.solution.encode()}

@@ -1,0 +1,107 @@
+"""Answers that a prompt or a file gives away: by a marker beside them, or since the whole solution stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from turnwise.trainers.audit.xray.core import XTask, quoted
+
+_MARKED = re.compile(
+    r"(?:\b(?:(?:the|correct|right|final|expected|reference|gold|true|model|sample)[ _-]+)*(?:answers?|solutions?|gold|ground[ _-]?truth|expected(?:[ _-]output)?|"
+    r"target|answer[ _-]key|key|result|hint|label|output)\b[\"'*`)\]]*\s*(?:is|are|=|:|->|=>|→|\)|])+\s*|####\s*|\\boxed\{|<answer>|<solution>|<!--\s*|\(ref\.?:?\s*|\[gold\s*[=:]\s*)"
+    r"[\"'*`(\[]*(?P<told>[^\n]{1,300})",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r"(?:\s*(?:-->|</answer>|</solution>|\}|\)|\]|[\"'*`]|\.(?=\s|$)|;|,(?=\s)).*$|\s+$)", re.DOTALL
+)
+_CODE = re.compile(r"[\w.\"'=(){}\[\]:+*/<>-]{2,}")
+
+
+def told_answers(task: XTask) -> list[str]:
+    """What stands behind a marker such as "answer:" in the prompt, at most eight.
+
+    >>> told_answers(XTask("a", "a:1", "What is 2 + 2? (answer: 4)"))
+    ['4']
+    """
+    found: list[str] = []
+    for match in _MARKED.finditer(task.prompt[:200_000]):
+        told = match.group("told").strip()
+        for text in (_TAIL.sub("", told, count=1).strip(), told):
+            if text and text not in found and not text.endswith("?") and len(found) < 8:
+                found.append(text)
+                break
+    return found
+
+
+def core_of(task: XTask) -> str:
+    """The right answer without what is around it."""
+    return task.gold[min(1, len(task.gold) - 1)].strip() if task.gold else ""
+
+
+def shown(task: XTask) -> str:
+    """Where the right answer of a task in words is shown; "" where it is not."""
+    core = core_of(task)
+    if not core:
+        return ""
+    for told in told_answers(task):
+        if _same(told, core):
+            return f"the prompt says {quoted(told, 80)!r} behind a marker, which is the answer"
+    flat, inside = _flat(core), _flat(task.prompt)
+    if len(flat) >= 60 and flat in inside:
+        return f"the whole answer stands in the prompt: {quoted(core, 100)!r}"
+    for path, text in task.visible.items():
+        if len(flat) >= 4 and flat in _flat(text):
+            return f"the answer stands in {path}: {quoted(core, 80)!r}"
+    return ""
+
+
+def plain_in_prompt(task: XTask) -> bool:
+    """Whether an answer in words, not a number or a choice, stands in the prompt somewhere."""
+    core = _flat(core_of(task))
+    return (
+        len(core) >= 5
+        and not re.fullmatch(r"[\d.,/ %$-]+", core)
+        and re.search(rf"(?<!\w){re.escape(core)}(?!\w)", _flat(task.prompt)) is not None
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _same(told: str, core: str) -> bool:
+    one, other = (re.sub(r"[^\w.+-]+", " ", _flat(x)).strip(" .") for x in (told, core))
+    return bool(other) and (
+        one == other or (len(other) >= 1 and one.startswith(other + " ") and len(one) < len(other) + 25)
+    )
+
+
+def solution_lines(text: str) -> set[str]:
+    """The lines of a solution that say something."""
+    kept = (" ".join(line.split()) for line in text.split("\n"))
+    skip = ("#", "import ", "from ", "set -", "cd ", "mkdir", "EOF", "}", "{", "//", "echo Done")
+    return {line for line in kept if len(line) >= 6 and not line.startswith(skip) and _CODE.search(line)}
+
+
+def shares(made: str, text: str) -> float:
+    """The share of a solution's lines that stand in a text."""
+    lines = solution_lines(made)
+    there = {" ".join(line.split()) for line in text.split("\n")}
+    whole = " ".join(text.split())
+    return sum(line in there or line in whole for line in lines) / len(lines) if lines else 0.0
+
+
+def marked_in(made: str, texts: Iterator[tuple[str, str]]) -> str:
+    """The file in which a short product stands behind a marker; "" where it stands in none."""
+    value = made.strip()
+    if not value or len(value) > 400:
+        return ""
+    for path, text in texts:
+        for match in _MARKED.finditer(text[:200_000]):
+            if _same(_TAIL.sub("", match.group("told").strip(), count=1), value) or _same(
+                match.group("told"), value
+            ):
+                return path
+    return ""

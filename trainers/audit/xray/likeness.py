@@ -1,0 +1,105 @@
+"""Tasks that are the same, exactly or nearly: found by their rare words, without comparing all with all."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import pairwise
+from typing import NamedTuple
+
+from turnwise.tasks.core import digest
+from turnwise.trainers.audit.xray.core import XTask
+
+_NEAR = 0.72
+_FILES = 0.5
+_WORD = re.compile(r"\w+")
+_EXACT = re.compile(
+    r"\d+(?:\.\d+)?|[\"'“‘`]([^\"'”’`\n]{1,60})[\"'”’`]|\b[A-Z]{2,}\b|\S*[/_]\S+|\b\w+\.\w+\b"
+)
+_MOST = 400
+
+
+class Like(NamedTuple):
+    """An earlier task that is alike, and in how far."""
+
+    other: XTask
+    how: str
+
+
+class _Print(NamedTuple):
+    words: frozenset[str]
+    shingles: frozenset[str]
+    exact: frozenset[str]
+    gold: str
+    files: frozenset[str]
+
+
+class Likeness:
+    """Tasks that were added, by which those like them are found."""
+
+    def __init__(self) -> None:
+        self._same: dict[str, XTask] = {}
+        self._by: dict[str, list[int]] = defaultdict(list)
+        self._known: list[tuple[XTask, _Print]] = []
+
+    def add(self, task: XTask) -> None:
+        self._same.setdefault(_key(task), task)
+        made = _print(task)
+        for shingle in made.shingles:
+            if len(self._by[shingle]) <= _MOST:
+                self._by[shingle].append(len(self._known))
+        self._known.append((task, made))
+
+    def find(self, task: XTask) -> Like | None:
+        """The first task that was added and is the same or nearly so."""
+        if (other := self._same.get(_key(task))) is not None:
+            return Like(
+                other,
+                "the same words as"
+                if other.truth == task.truth
+                else "the same words, but another answer, as",
+            )
+        made = _print(task)
+        counts: dict[int, int] = defaultdict(int)
+        for shingle in made.shingles:
+            places = self._by.get(shingle, ())
+            if len(places) <= _MOST:
+                for place in places:
+                    counts[place] += 1
+        for place, _ in sorted(counts.items(), key=lambda row: (-row[1], row[0]))[:20]:
+            other, its = self._known[place]
+            if (near := _near(made, its)) >= _NEAR:
+                return Like(other, f"nearly ({near:.0%}) the same as")
+        return None
+
+
+def _key(task: XTask) -> str:
+    files = (
+        sorted((path, " ".join(text.split())) for path, text in task.visible.items()) if task.visible else []
+    )
+    return digest(
+        " ".join(_WORD.findall(task.prompt.casefold())),
+        [list(one) for one in files],
+        str(task.row.get("repo", "")),
+    )
+
+
+def _print(task: XTask) -> _Print:
+    words = _WORD.findall(task.prompt.casefold())
+    shingles = frozenset(" ".join(pair) for pair in pairwise(words)) or frozenset(words)
+    exact = frozenset(match.group(1) or match.group() for match in _EXACT.finditer(task.prompt))
+    gold = " ".join(str(task.truth if task.truth is not None else "").casefold().split())
+    files = frozenset(digest(path, text) for path, text in task.visible.items())
+    exacts = frozenset(one.strip(".,;:!?()").casefold() for one in exact)
+    return _Print(frozenset(words), shingles, exacts, gold, files)
+
+
+def _near(one: _Print, other: _Print) -> float:
+    """How alike two tasks are: 0 where a number, a name in quotes or the answer differs, else the words that they share."""
+    if one.exact != other.exact or one.gold != other.gold or min(len(one.words), len(other.words)) < 5:
+        return 0.0
+    if one.files and other.files and len(one.files & other.files) < _FILES * len(one.files | other.files):
+        return 0.0
+    words = len(one.words & other.words) / len(one.words | other.words)
+    pairs = len(one.shingles & other.shingles) / max(min(len(one.shingles), len(other.shingles)), 1)
+    return max(words, (words + pairs) / 2)

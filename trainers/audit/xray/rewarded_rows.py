@@ -1,0 +1,71 @@
+"""Rows (JSONL, JSON, parquet) with a reward function: TRL's, verl's, or a plain one of prompt, answer and completion."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from pathlib import Path
+
+from turnwise.errors import TurnwiseError
+from turnwise.texts import read_utf8
+from turnwise.tools.sandbox.core import Root
+from turnwise.trainers.audit.xray.columns import read_rows
+from turnwise.trainers.audit.xray.core import TaskSet
+from turnwise.trainers.audit.xray.options import XrayOptions
+from turnwise.trainers.audit.xray.reward_calls import RewardFunction, read_files
+from turnwise.trainers.audit.xray.rewarded import cost, probe_rewarded
+
+_A_VERDICT_S = 0.0005
+_HOW = "--reward FILE.py:function, which takes (prompt, answer, completion), (completions, **columns) or (data_source, solution_str, ground_truth, extra_info)."
+
+
+def read_rewarded(path: Path, options: XrayOptions) -> TaskSet:
+    """Rows and their reward function.
+
+    Raises:
+        TurnwiseError: no function is named, or it is not there, or no row is a task.
+    """
+    by = named_function(path, options)
+    read = read_rows(path, options.columns)
+    return TaskSet(
+        str(path),
+        f"rows with {by.file}:{by.function}",
+        read.tasks,
+        read.broken,
+        read.total,
+        lambda tasks: probe_rewarded(
+            options.backend, Root(pip=tuple(options.packages)), by, tasks, options.line
+        ),
+        partial(cost, seconds=_A_VERDICT_S),
+    )
+
+
+def named_function(path: Path, options: XrayOptions) -> RewardFunction:
+    """The reward function that was named, with the files beside it; nothing of it is run."""
+    if not options.reward:
+        raise TurnwiseError(
+            f"No reward function is named that judges the rows of {path}.", f"Name it: {_HOW}"
+        )
+    name, _, function = options.reward.rpartition(":")
+    if not name or not function.isidentifier():
+        name, function = options.reward, ""
+    file = Path(name).expanduser()
+    if not file.is_file():
+        raise TurnwiseError(f"There is no file {name} of --reward {options.reward}.", f"Write {_HOW}")
+    text = read_utf8(file, "Name a Python file.")
+    try:
+        parsed = ast.parse(text)
+    except SyntaxError as error:
+        raise TurnwiseError(
+            f"{file}:{error.lineno} is no Python: {error.msg}.", "Mend it, or name another file."
+        ) from None
+    there = [one.name for one in ast.walk(parsed) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if not function and "compute_score" in there:
+        function = "compute_score"
+    if not function:
+        raise TurnwiseError(
+            f"--reward {options.reward} names no function.",
+            f"Write {name}:{there[-1] if there else 'FUNCTION'}.",
+        )
+    inside, found = read_files(file.resolve())
+    return RewardFunction("function", inside, function, found, {}, options.seconds)
