@@ -40,7 +40,7 @@ def key_values(options: Sequence[str], what: str, example: str) -> dict[str, str
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class XrayAsked:
-    """How `audit tasks` reads a set and judges it.
+    """Options by which `audit tasks` reads a set and judges it.
 
     Attributes:
         reward: tasks: FILE.py:function, which judges rows.
@@ -86,7 +86,7 @@ class XrayAsked:
                            self.seconds, Split(self.split), self.unsafe)  # fmt: skip
 
     def given(self) -> dict[str, object]:
-        """What was said, by the names of options."""
+        """Options that were given, by their names."""
         return {
             f"--{f.name.strip('_').replace('_', '-')}": getattr(self, f.name)
             for f in fields(self)
@@ -94,7 +94,7 @@ class XrayAsked:
         }
 
     def cost(self, path: str) -> VerbResult:
-        """What judging would take; nothing of a stranger's is run."""
+        """The price of judging; nothing of a stranger's is run."""
         from turnwise.trainers.audit.xray.reading import chosen, read_tasks
 
         found = read_tasks(path, self.options)
@@ -158,7 +158,7 @@ def failed(report: AuditReport, kinds: Sequence[str]) -> int:
 
 
 def notes_of(probed: ProbedSet) -> list[str]:
-    """What an X-ray did not see: rows that are no tasks, tasks that could not be judged, and why."""
+    """Notes on what an X-ray did not see: rows that are no tasks, tasks that could not be judged, and why."""
     source = probed.source
     notes = [*source.notes, *probed.notes]
     if source.broken:

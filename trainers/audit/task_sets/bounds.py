@@ -1,4 +1,4 @@
-"""How often a set's judges pay what is wrong and refuse what is right."""
+"""Shares of tasks whose judges pay what is wrong and refuse what is right."""
 
 from __future__ import annotations
 

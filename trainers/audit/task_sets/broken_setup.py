@@ -55,7 +55,7 @@ def _detect(one: ProbedTask) -> Evidence | None:
 
 
 def _parses(one: ProbedTask, name: str) -> bool:
-    """Whether the same is raised where the judge says more than 0, so that it belongs to its work."""
+    """Say if the same is raised where the judge says more than 0, so that it belongs to its work."""
     return any(
         row[0] == name
         for seen in one.judged

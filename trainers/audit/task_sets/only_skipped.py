@@ -34,7 +34,7 @@ def _detect(one: ProbedTask) -> Evidence | None:
 
 
 def skipped(seen: Judged) -> str:
-    """How a verdict came without a test that ran; "" where one did."""
+    """Say how a verdict came without a test that ran; "" where one did."""
     tests = seen.verdict.tests
     ran = sum(tests.get(name, 0) for name in ("passed", "failed", "error", "xfailed", "xpassed"))
     if tests and not ran:

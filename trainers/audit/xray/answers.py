@@ -98,7 +98,7 @@ def wrong_answers(task: XTask, others: Sequence[XTask]) -> Iterator[Attempt]:
 
 
 def other_columns(task: XTask) -> Iterator[Attempt]:
-    """What stands in other columns, as answers: where one is paid, the judge can pay, and the answer is wrong."""
+    """Contents of other columns, as answers: where one is paid, the judge can pay, and the answer is wrong."""
     found: dict[str, str] = {}
     for name, value in task.row.items():
         parts = value.items() if isinstance(value, dict) else [("", value)]
@@ -119,7 +119,7 @@ def _core(task: XTask) -> str:
 
 
 def is_code(task: XTask) -> bool:
-    """Whether a task has tests or wants code."""
+    """Say if a task has tests or wants code."""
     columns = " ".join(map(str, task.row)).casefold()
     return "test" in columns or any("def " in form or "import " in form for form in task.gold[:1])
 

@@ -1,4 +1,4 @@
-"""What an X-ray of a set of tasks sees: tasks, answers that scripted agents give, and what the task's own judge says of each."""
+"""Vocabulary of an X-ray of a set of tasks: tasks, answers that scripted agents give, and what the task's own judge says of each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Attempt(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a judge said once.
+    """A judge's answer to one attempt.
 
     Attributes:
         score: None where it said nothing.
@@ -111,11 +111,11 @@ class ProbedTask:
     read: Mapping[str, str] | None = None
 
     def accepts(self, verdict: Verdict) -> bool:
-        """Whether a verdict pays."""
+        """Say if a verdict pays."""
         return verdict.score is not None and verdict.score >= self.line - 1e-9
 
     def of(self, *agents: str, mode: str = "plain") -> Iterator[Judged]:
-        """What these agents got."""
+        """Attempts of these agents with their verdicts."""
         return (one for one in self.judged if one.mode == mode and one.attempt.agent in agents)
 
     def paid(self, *agents: str, mode: str = "plain") -> Judged | None:
@@ -148,7 +148,7 @@ class ProbedTask:
         return None
 
     def _differ(self, first: Verdict, second: Verdict, mode: str) -> bool:
-        """Whether two verdicts differ; one that broke off under a condition that we made says nothing."""
+        """Say if two verdicts differ; one that broke off under a condition that we made says nothing."""
         if first.timeout or second.timeout:
             return False
         if first.score is None or second.score is None:
@@ -157,7 +157,7 @@ class ProbedTask:
 
     @cached_property
     def always(self) -> bool:
-        """Whether it pays whatever it is given."""
+        """True if it pays whatever it is given."""
         wrong = [*self.of(*WRONG)]
         return bool(wrong) and all(self.accepts(one.verdict) for one in wrong)
 
@@ -177,8 +177,8 @@ class BrokenRow(NamedTuple):
     remedy: str
 
 
-class Cost(NamedTuple):
-    """What an X-ray will take."""
+class XrayCost(NamedTuple):
+    """The price of an X-ray."""
 
     tasks: int
     verdicts: int
@@ -208,7 +208,7 @@ class TaskSet:
     broken: Sequence[BrokenRow]
     total: int
     probe: Callable[[Sequence[XTask]], Sequence[ProbedTask]]
-    cost: Callable[[int], Cost]
+    cost: Callable[[int], XrayCost]
     notes: Sequence[str] = ()
 
 

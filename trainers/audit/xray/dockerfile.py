@@ -12,7 +12,7 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
 _NAME = re.compile(r"\$\{?(\w+)\}?")
 
 
-class Step(NamedTuple):
+class DockerStep(NamedTuple):
     """An instruction; ``body`` is what stands in its here-document."""
 
     word: str
@@ -20,19 +20,19 @@ class Step(NamedTuple):
     body: str = ""
 
 
-class Built(NamedTuple):
-    """What a Dockerfile makes: its base, its steps in order, its working folder and its variables at the end."""
+class ReadDockerfile(NamedTuple):
+    """A Dockerfile as it is read: its base, its steps in order, its working folder and its variables at the end."""
 
     base: str
-    steps: tuple[Step, ...]
+    steps: tuple[DockerStep, ...]
     several: bool
 
 
-def read_dockerfile(text: str) -> Built:
+def read_dockerfile(text: str) -> ReadDockerfile:
     """The steps of a Dockerfile.
 
     >>> read_dockerfile("FROM python:3.11\\nWORKDIR /app\\nRUN a && \\\\\\n  b").steps[1]
-    Step(word='RUN', rest='a &&    b', body='')
+    DockerStep(word='RUN', rest='a &&    b', body='')
     """
     steps = [*_steps(text)]
     bases = [
@@ -40,12 +40,12 @@ def read_dockerfile(text: str) -> Built:
         for step in steps
         if step.word == "FROM" and step.rest
     ]
-    return Built(
+    return ReadDockerfile(
         bases[0] if bases else "", tuple(step for step in steps if step.word != "FROM"), len(bases) > 1
     )
 
 
-def _steps(text: str) -> Iterator[Step]:
+def _steps(text: str) -> Iterator[DockerStep]:
     lines = iter(text.replace("\r\n", "\n").split("\n"))
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
@@ -63,7 +63,7 @@ def _steps(text: str) -> Iterator[Step]:
                 if more.strip() == mark.group(1):
                     break
                 body.append(more)
-        yield Step(word.upper(), rest.strip(), "\n".join(body) + "\n" if body else "")
+        yield DockerStep(word.upper(), rest.strip(), "\n".join(body) + "\n" if body else "")
 
 
 def words(rest: str) -> list[str]:

@@ -14,7 +14,7 @@ from turnwise.tools.core import ToolError
 from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Root, Sandbox, SandboxImage, SandboxLimits
 from turnwise.trainers.audit.xray.core import Attempt, Judged, Verdict, quoted
 from turnwise.trainers.audit.xray.dockerfile import read_dockerfile
-from turnwise.trainers.audit.xray.making import Making, StartedTask
+from turnwise.trainers.audit.xray.making import DockerfileSteps, StartedTask
 from turnwise.trainers.audit.xray.reward_calls import MODES, archive, inside, joined_traces
 from turnwise.trainers.audit.xray.stand_ins import stand_ins
 
@@ -97,7 +97,7 @@ class FolderDesk:
                 unjudged=f"it needs the image {task.image}, and this machine has no Docker for it",
             )
         context = folder / "environment" if (folder / "environment").is_dir() else folder
-        made = Making(self, context, built)
+        made = DockerfileSteps(self, context, built)
         for step in built.steps:
             if said := made.carry_out(step):
                 return said
@@ -124,7 +124,7 @@ class FolderDesk:
         return self._box.exec(["bash", "-c", where], env=env, stdin=script.encode(), timeout=seconds)
 
     def asked_network(self) -> list[dict[str, Any]]:
-        """What was noted since it was last asked."""
+        """Notes since it was last asked."""
         log = self._box.exec(["bash", "-c", f"cat {LOG} 2>/dev/null; rm -f {LOG}"], output=8 * MIB).out
         found: list[dict[str, Any]] = []
         for line in log.split("\n"):

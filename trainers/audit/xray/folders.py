@@ -15,10 +15,10 @@ from turnwise.trainers.audit.xray.answers import MASTER_KEYS
 from turnwise.trainers.audit.xray.core import (
     Attempt,
     BrokenRow,
-    Cost,
     Judged,
     ProbedTask,
     TaskSet,
+    XrayCost,
     XTask,
     quoted,
 )
@@ -96,7 +96,7 @@ def read_folders(place: Path, options: XrayOptions) -> TaskSet:
         raise TurnwiseError(f"No folder of {place} is a task. {broken[0].cause}", broken[0].remedy)
     return TaskSet(
         str(place), "task folders", tasks, broken, len(tasks) + len(broken), lambda asked: _probe(asked, held, options),
-        lambda n: Cost(n, n * _RUNS, n, 5 + n * _RUNS * _RUN_S),
+        lambda n: XrayCost(n, n * _RUNS, n, 5 + n * _RUNS * _RUN_S),
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _context(folder: Path) -> dict[str, str]:
 
 
 def _shown(task: XTask, made: FolderTask, before: Mapping[str, str], products: Mapping[str, str]) -> str:
-    """Where what the solution makes, or the tests, can be read beforehand."""
+    """The file in which the tests, or what the solution makes, can be read beforehand."""
     for path, text in before.items():
         for name, data in made.tests.items():
             hidden = data.decode("utf-8", "replace")

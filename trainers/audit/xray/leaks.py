@@ -20,7 +20,7 @@ _CODE = re.compile(r"[\w.\"'=(){}\[\]:+*/<>-]{2,}")
 
 
 def told_answers(task: XTask) -> list[str]:
-    """What stands behind a marker such as "answer:" in the prompt, at most eight.
+    """Texts behind a marker such as "answer:" in the prompt, at most eight.
 
     >>> told_answers(XTask("a", "a:1", "What is 2 + 2? (answer: 4)"))
     ['4']
@@ -41,7 +41,7 @@ def core_of(task: XTask) -> str:
 
 
 def shown(task: XTask) -> str:
-    """Where the right answer of a task in words is shown; "" where it is not."""
+    """Say where the right answer of a task in words is shown; "" where it is not."""
     core = core_of(task)
     if not core:
         return ""
@@ -58,7 +58,7 @@ def shown(task: XTask) -> str:
 
 
 def plain_in_prompt(task: XTask) -> bool:
-    """Whether an answer in words, not a number or a choice, stands in the prompt somewhere."""
+    """Say if an answer in words, not a number or a choice, stands in the prompt somewhere."""
     core = _flat(core_of(task))
     return (
         len(core) >= 5

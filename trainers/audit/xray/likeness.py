@@ -95,7 +95,7 @@ def _print(task: XTask) -> _Print:
 
 
 def _near(one: _Print, other: _Print) -> float:
-    """How alike two tasks are: 0 where a number, a name in quotes or the answer differs, else the words that they share."""
+    """Likeness of two tasks: 0 where a number, a name in quotes or the answer differs, else the words that they share."""
     if one.exact != other.exact or one.gold != other.gold or min(len(one.words), len(other.words)) < 5:
         return 0.0
     if one.files and other.files and len(one.files & other.files) < _FILES * len(one.files | other.files):

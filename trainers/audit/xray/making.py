@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from turnwise.tools.sandbox.core import MIB, ExecResult, SandboxImage
 from turnwise.trainers.audit.xray.core import quoted
-from turnwise.trainers.audit.xray.dockerfile import Built, Step, assignments, filled, words
+from turnwise.trainers.audit.xray.dockerfile import DockerStep, ReadDockerfile, assignments, filled, words
 
 _OTHERS = re.compile(
     r"permission denied|read-only file system|operation not permitted|command not found|unable to locate|not found$",
@@ -41,14 +41,14 @@ class _Desk(Protocol):
     def asked_network(self) -> list[dict[str, Any]]: ...
 
 
-class Making:
+class DockerfileSteps:
     """A Dockerfile as it is carried out."""
 
-    def __init__(self, desk: _Desk, context: Path, built: Built) -> None:
+    def __init__(self, desk: _Desk, context: Path, built: ReadDockerfile) -> None:
         self._desk, self._context, self._built = desk, context, built
         self.cwd, self.variables, self._fetched = "/app", dict[str, str](), False
 
-    def carry_out(self, step: Step) -> StartedTask | None:
+    def carry_out(self, step: DockerStep) -> StartedTask | None:
         """Do one step; what hinders it, if anything does."""
         if step.word == "WORKDIR":
             asked = filled(step.rest, self.variables).strip("\"'")
@@ -67,7 +67,7 @@ class Making:
             return self._ran(step.body or _command(step.rest), f"RUN {quoted(step.rest, 80)}")
         return None
 
-    def _copy(self, step: Step) -> StartedTask | None:
+    def _copy(self, step: DockerStep) -> StartedTask | None:
         if "--from=" in step.rest:
             return self._cannot("it copies from another image")
         *sources, to = [filled(word, self.variables) for word in words(step.rest)] or ["", ""]

@@ -1,4 +1,4 @@
-"""How a set of tasks is read and judged."""
+"""Options by which a set of tasks is read and judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
 
 class XrayOptions(NamedTuple):
-    """How a set is read and judged.
+    """Options by which a set is read and judged.
 
     Attributes:
         reward: FILE.py:function, for rows.
@@ -36,5 +36,5 @@ class XrayOptions(NamedTuple):
 
     @property
     def backend(self) -> Backend:
-        """Where a stranger's judge runs: isolated, unless that was declined."""
+        """The place where a stranger's judge runs: isolated, unless that was declined."""
         return get_backend("process", unsafe=True) if self.unsafe else isolated_backend()

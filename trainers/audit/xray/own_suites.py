@@ -13,11 +13,11 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Task, canonical
 from turnwise.trainers.audit.xray.core import (
     Attempt,
-    Cost,
     Judged,
     ProbedTask,
     TaskSet,
     Verdict,
+    XrayCost,
     XTask,
     quoted,
 )
@@ -37,10 +37,10 @@ _KEYS = (
 
 
 def _says(text: str) -> Script:
-    def say(now: ScriptMoment) -> str:
+    def tell(now: ScriptMoment) -> str:
         return text
 
-    return say
+    return tell
 
 
 def _copies(now: ScriptMoment) -> str:
@@ -78,7 +78,7 @@ def read_suite(name: str, options: XrayOptions) -> TaskSet:
     plays = sum(len(scripts) for scripts in AGENTS.values()) + 1
     return TaskSet(
         name, f"suite {name}, {options.split}", read, (), len(read), lambda asked: _probe(suite.env, asked, by_id, options.line),
-        lambda n: Cost(n, n * plays, 0, n * plays * 0.01),
+        lambda n: XrayCost(n, n * plays, 0, n * plays * 0.01),
     )  # fmt: skip
 
 

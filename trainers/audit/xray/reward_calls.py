@@ -228,7 +228,7 @@ class RewardDesk:
 
 
 def joined_traces(traces: Sequence[Any]) -> dict[str, Any] | None:
-    """What was traced in several processes, as one."""
+    """Traces of several processes as one."""
     every = [one for one in traces if one]
     if not every:
         return None

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from turnwise.tools.sandbox.core import Backend, Root
 from turnwise.trainers.audit.xray.answers import HANGS, attempts
-from turnwise.trainers.audit.xray.core import Attempt, Cost, Judged, ProbedTask, XTask
+from turnwise.trainers.audit.xray.core import Attempt, Judged, ProbedTask, XrayCost, XTask
 from turnwise.trainers.audit.xray.reward_calls import MODES, RewardDesk, RewardFunction
 
 VERDICTS = 90
@@ -31,10 +31,10 @@ def probe_rewarded(
     return [ProbedTask(task, seen, line) for task, seen in zip(tasks, held, strict=True)]
 
 
-def cost(tasks: int, *, seconds: float) -> Cost:
-    """What asking that many tasks takes."""
+def cost(tasks: int, *, seconds: float) -> XrayCost:
+    """The price of asking that many tasks."""
     verdicts = tasks * VERDICTS
-    return Cost(tasks, verdicts, 1, 2 * len(MODES) + verdicts * seconds)
+    return XrayCost(tasks, verdicts, 1, 2 * len(MODES) + verdicts * seconds)
 
 
 def _first(tasks: Sequence[XTask]) -> Iterator[tuple[int, Attempt]]:

@@ -16,7 +16,7 @@ import pydantic
 from turnwise.envs.swe.importers import Foreign, instance_of
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.xray.columns import file_rows
-from turnwise.trainers.audit.xray.core import BrokenRow, Cost, ProbedTask, TaskSet, XTask, quoted
+from turnwise.trainers.audit.xray.core import BrokenRow, ProbedTask, TaskSet, XrayCost, XTask, quoted
 from turnwise.trainers.audit.xray.leaks import shares, solution_lines
 from turnwise.trainers.audit.xray.options import XrayOptions
 
@@ -77,7 +77,7 @@ def read_swe(path: Path, options: XrayOptions) -> TaskSet:
         )
     return TaskSet(
         str(path), "rows of SWE-bench's kind", tasks, broken, len(tasks) + len(broken), lambda asked: [_probed(one, held[one.id]) for one in asked],
-        lambda n: Cost(n, 0, 0, 1), ("rows of SWE-bench's kind are read, not run: their tests need the image that each row names",),
+        lambda n: XrayCost(n, 0, 0, 1), ("rows of SWE-bench's kind are read, not run: their tests need the image that each row names",),
     )  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def _new_files(patch: str) -> Iterator[str]:
 
 
 def malformed(patch: str) -> str:
-    """What is wrong with a patch's form; "" where nothing is."""
+    """The fault in a patch's form; "" where nothing is."""
     if not _HUNK.search(patch):
         renamed = re.search(r"^(?:rename|new file|deleted file|Binary|GIT binary)", patch, re.MULTILINE)
         return "" if renamed else "it has no hunk"

@@ -54,7 +54,7 @@ OUT = os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def say(**what):
+def tell(**what):
     OUT.write(json.dumps(what, default=str) + "\n")
     OUT.flush()
 
@@ -80,7 +80,7 @@ def load(path):
     return module
 
 
-class Caller:
+class RewardCaller:
     """Calls a reward function by one of the documented conventions, which its parameters tell."""
 
     def __init__(self, function):
@@ -224,7 +224,7 @@ def watch(clock, seconds, done):
     while True:
         time_now = REAL()
         if clock[1] and time_now - clock[1] > seconds:
-            say(job=clock[0], timeout=True)
+            tell(job=clock[0], timeout=True)
             os._exit(87)
         if done.wait(0.05):
             return
@@ -234,7 +234,7 @@ REAL = spy.MONOTONIC
 
 
 def judge(call, job, trace):
-    begun, seen = REAL(), spy.Trace() if trace else None
+    begun, seen = REAL(), spy.CheckTrace() if trace else None
     try:
         if seen:
             sys.settrace(seen)
@@ -257,21 +257,21 @@ def main():
         if request["kind"] == "verifiers":
             import environment
 
-            call = environment.Caller(lambda: load(request["file"]), request.get("arguments") or {})
+            call = environment.RubricCaller(lambda: load(request["file"]), request.get("arguments") or {})
         else:
             module = load(request["file"])
-            call = Caller(getattr(module, request["function"]))
+            call = RewardCaller(getattr(module, request["function"]))
     except BaseException as error:
         own = [f for f in traceback.extract_tb(error.__traceback__) if "/.xray/" not in f.filename]
         last = (own or traceback.extract_tb(error.__traceback__))[-1]
-        say(
+        tell(
             fatal="%s: %s" % (type(error).__name__, str(error)[:300]),
             place="%s:%s" % (os.path.basename(last.filename), last.lineno),
         )
         return
     if request["kind"] == "verifiers" and request.get("list"):
         for row in call.rows(request["list"]):
-            say(row=row)
+            tell(row=row)
         return
     clock, done = [None, 0.0], threading.Event()
     real_join = threading.Thread(target=watch, args=(clock, request["seconds"], done), daemon=True)
@@ -280,7 +280,7 @@ def main():
     for index, (row, text) in enumerate(request["jobs"]):
         clock[:] = [index, REAL()]
         spy.note(job=index)
-        say(job=index, **judge(call, dict(rows[row], text=text), request.get("trace")))
+        tell(job=index, **judge(call, dict(rows[row], text=text), request.get("trace")))
         clock[1] = 0.0
     done.set()
     OUT.flush()

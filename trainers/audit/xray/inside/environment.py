@@ -125,7 +125,7 @@ class XMLParser(Parser):
         return getattr(self.parse(text), self.answer_field, None)
 
 
-class Rubric:
+class RewardRubric:
     """Weighs reward functions."""
 
     def __init__(self, funcs=None, weights=None, parser=None, **_):
@@ -145,7 +145,7 @@ class Rubric:
         self.class_objects[name] = value
 
 
-class JudgeRubric(Rubric):
+class JudgeRubric(RewardRubric):
     """Asks a model; here that is noted as a wish for the network."""
 
     def __init__(self, judge_client=None, judge_model="a judge model", **more):
@@ -159,7 +159,7 @@ class JudgeRubric(Rubric):
         self.class_objects["judge"] = judge
 
 
-class RubricGroup(Rubric):
+class RubricGroup(RewardRubric):
     def __init__(self, rubrics, **_):
         super().__init__()
         self.rubrics = list(rubrics)
@@ -179,7 +179,10 @@ class Environment:
         **more,
     ):
         self.dataset, self.eval_dataset = dataset, eval_dataset
-        self.rubric, self.parser = rubric or Rubric(), parser or getattr(rubric, "parser", None) or Parser()
+        self.rubric, self.parser = (
+            rubric or RewardRubric(),
+            parser or getattr(rubric, "parser", None) or Parser(),
+        )
         self.system_prompt, self.message_type = system_prompt, message_type
         self.more = more
 
@@ -217,12 +220,12 @@ def stand_in():
         ThinkParser,
         MaybeThinkParser,
         XMLParser,
-        Rubric,
+        RewardRubric,
         JudgeRubric,
         RubricGroup,
         Environment,
     ):
-        setattr(module, one.__name__, one)
+        setattr(module, one.__name__.replace("RewardRubric", "Rubric"), one)
     for name in ("SingleTurnEnv", "MultiTurnEnv", "ToolEnv", "StatefulToolEnv", "EnvGroup"):
         setattr(module, name, type(name, (Environment,), {}))
     module.State = module.Messages = module.Info = dict
@@ -256,7 +259,7 @@ def _boxed(text):
     return text
 
 
-class Caller:
+class RubricCaller:
     """Gives the rows of an environment, and asks its rubric."""
 
     def __init__(self, load, arguments):

@@ -98,7 +98,7 @@ def _set_clock(now):
 
     _real = datetime.datetime
 
-    class Clock(_real, metaclass=Moment):
+    class MovedClock(_real, metaclass=Moment):
         @classmethod
         def now(cls, tz=None):
             return _real.fromtimestamp(at(), tz)
@@ -121,9 +121,9 @@ def _set_clock(now):
         def today(cls):
             return _real.fromtimestamp(at()).date()
 
-    Clock.__name__ = Clock.__qualname__ = "datetime"
+    MovedClock.__name__ = MovedClock.__qualname__ = "datetime"
     Day.__name__ = Day.__qualname__ = "date"
-    datetime.datetime, datetime.date = Clock, Day
+    datetime.datetime, datetime.date = MovedClock, Day
 
 
 def _end_time():
@@ -190,8 +190,8 @@ def _library(frame):
     return name.startswith(_LIBRARIES) or "site-packages" in name or "dist-packages" in name
 
 
-class Trace:
-    """Which checks of a stranger's code were reached: assertions, comparisons and branches, and what was raised on the way."""
+class CheckTrace:
+    """Checks of a stranger's code that were reached: assertions, comparisons and branches, and what was raised on the way."""
 
     def __init__(self):
         self.plans, self.code = {}, {}
@@ -272,7 +272,7 @@ def trace_whole_process():
     import atexit
     import threading
 
-    seen = Trace()
+    seen = CheckTrace()
 
     def end():
         sys.settrace(None)
