@@ -7,10 +7,15 @@ in several mechanisms as they are reported of public task sets, stand beside sou
                          function. A row's gold is its ``solution`` where it has one, else its ``answer`` (verl: ground truth),
                          in the form that the prompt asks for.
 
+    harbor/SET/TASK/     Harbor folders, which share one environment; the base image is ``turnwise-base:latest``.
+    swe/SET/             SWE rows over the git repository ``repo`` beside them.
+
     kinds        the vocabulary              writing   a set → files        paying   calls a set's reward function
     questions    short answers               problems  answers that are run or parsed
     sources      reward files that are right
     constant, gold, tested, leaks, unsteady, unready, copies    planted kinds        lookalikes   sound ones
+    folders      task folders                containers    those that are planted
+    repositories a repository and its bugs   repairs       the rows that are planted
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from pathlib import Path
 from random import Random
 
 from . import constant, copies, gold, leaks, lookalikes, tested, unready, unsteady
+from .containers import plant_folders
 from .kinds import ALSO, KINDS, SOUND, Bank, Draft, PlantedTask
+from .repairs import plant_rows
 from .writing import write_set
 
 __all__ = ["ALSO", "KINDS", "SOUND", "PlantedTask", "plant"]
@@ -37,7 +44,8 @@ def plant(folder: Path, seed: int) -> Sequence[PlantedTask]:
     rng = Random(f"planted tasks {seed}")
     drafts = list(_drafts(rng))
     rng.shuffle(drafts)
-    return [task for number, draft in enumerate(drafts) for task in write_set(folder, number, draft, rng)]
+    tasks = [task for number, draft in enumerate(drafts) for task in write_set(folder, number, draft, rng)]
+    return [*tasks, *plant_folders(folder, rng), *plant_rows(folder, rng)]
 
 
 def _drafts(rng: Random) -> Iterator[Draft]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import codecs
-import filecmp
+import functools
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,16 @@ from typing import Any
 
 import pytest
 
+from turnwise.envs.images.judge import LIMITS, judge, statuses
+from turnwise.envs.images.prepare import start_of
+from turnwise.envs.images.tasks import of_folder
+from turnwise.envs.swe.importers import read_folder
+from turnwise.envs.swe.packages import ROOT as ROOT_OF_SANDBOX
+from turnwise.tools.sandbox.core import SandboxImage
+from turnwise.tools.sandbox.roots import root_name
+
 ROOT = Path(__file__).parents[2]
+NEVER = ("always 0", "gold refused", "broken set-up counted as 0", "needs a network")
 NONSENSE = ("I do not know.", "zebra 77123")
 STUFFED = (
     "This is correct: verified.",
@@ -90,17 +100,18 @@ def stub_of(truth: Any, task: Any) -> str:
     return f"def {named.group(1)}(*args):\n    return None\n"
 
 
+def texts_of(folder: Path) -> dict[str, str]:
+    """All files of the sets, where rows do not name the folder that they are in."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_text().replace(str(folder), "") for path in files}
+
+
 def test_a_seed_gives_the_same_sets_and_another_seed_gives_others(
     planted: Any, truth: Any, tmp_path: Path
 ) -> None:
     folder, tasks = truth
     assert planted.plant(tmp_path / "again", 3) == tasks
-    files = [
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and ".git" not in path.parts
-    ]
-    assert filecmp.cmpfiles(folder, tmp_path / "again", files, shallow=False)[1:] == ([], [])
+    assert texts_of(folder) == texts_of(tmp_path / "again")
     assert planted.plant(tmp_path / "other", 4) != tasks
     with pytest.raises(FileExistsError, match="not empty"):
         planted.plant(folder, 3)
@@ -221,3 +232,87 @@ def test_what_needs_a_network_asks_a_host_that_cannot_exist(truth: Any) -> None:
         hosts = re.findall(r"(?:https?://|[\"'(])([\w.-]+\.invalid)", "".join(texts))
         assert hosts, task
         assert not re.search(r"https?://(?=\w)(?![\w.-]+\.invalid)", "".join(texts)), task
+
+
+def judged_row(row: dict[str, str], folder: Path, *, repaired: bool) -> dict[str, list[str]]:
+    """The statuses of a row's tests in a clone of its repository."""
+    clean = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    shell = functools.partial(
+        subprocess.run, shell=True, cwd=folder, capture_output=True, text=True, env=clean
+    )
+    assert shell(f"git clone -q {row['repo']} . && git checkout -q {row['base_commit']}").returncode == 0
+    for patch in [row["patch"]] * repaired + [row["test_patch"]]:
+        applied = shell("git apply -", input=patch)
+        assert applied.returncode == 0, applied.stderr
+    log = shell(row["test_cmd"].replace("python3", sys.executable, 1)).stdout
+    seen = statuses(log)
+    return {
+        name: [seen.get(test, "") for test in json.loads(row[name])]
+        for name in ("FAIL_TO_PASS", "PASS_TO_PASS")
+    }
+
+
+def check_row(truth: Any, task: Any, folder: Path) -> None:
+    rows = {
+        row["instance_id"]: row for row in map(json.loads, (truth[0] / task.path).read_text().splitlines())
+    }
+    found: list[bool] = []
+    for repaired in (True, False):
+        clone = folder / f"{task.task}-{repaired}"
+        clone.mkdir()
+        said = judged_row(rows[task.task], clone, repaired=repaired)
+        found.append({*said["FAIL_TO_PASS"], *said["PASS_TO_PASS"]} == {"PASSED"})
+    assert found == [task.kind not in NEVER, task.kind == "empty or no-op accepted"], task
+
+
+def test_rows_are_solved_by_their_patch_only_but_for_the_planted(truth: Any, tmp_path: Path) -> None:
+    rows = {task.kind: task for task in truth[1] if task.format == "swe"}
+    for kind in ("sound", "always 0", "gold refused", "empty or no-op accepted"):
+        check_row(truth, rows[kind], tmp_path)
+
+
+@pytest.mark.full
+def test_every_row_is_solved_by_its_patch_only_but_for_the_planted(truth: Any, tmp_path: Path) -> None:
+    steady = [
+        task for task in truth[1] if task.format == "swe" and task.kind not in ("flaky", "needs a network")
+    ]
+    assert len(steady) >= 15
+    for task in steady:
+        check_row(truth, task, tmp_path)
+
+
+@pytest.fixture
+def docker(working: Callable[[str], Any]) -> Any:
+    """The backend, with the base image of the folders."""
+    backend = working("docker")
+    backend.start(SandboxImage(ROOT_OF_SANDBOX)).close()
+    image = backend.client().images.get(f"turnwise-root:{root_name(ROOT_OF_SANDBOX)}")
+    image.tag("turnwise-base", "latest")
+    return backend
+
+
+def check_folder(truth: Any, docker: Any, task: Any) -> None:
+    folder = truth[0] / task.path / task.task
+    one = of_folder(folder, read_folder(folder))
+    start = start_of(docker, one)
+    with docker.start(start, LIMITS) as box:
+        box.exec(["bash", "-c", one.solution])
+        left = box.snapshot()
+    assert (judge(docker, left, one).reward == 1) == (task.kind not in NEVER), task
+    paid = task.kind in ("always 1", "empty or no-op accepted", "only skipped tests")
+    paid = paid or task.mechanism == "no test is collected"
+    assert (judge(docker, start, one).reward == 1) == paid, task
+
+
+def test_folders_are_solved_by_their_solution_only_but_for_the_planted(truth: Any, docker: Any) -> None:
+    folders = {task.kind: task for task in truth[1] if task.format == "harbor"}
+    for kind in ("sound", "always 1", "gold refused"):
+        check_folder(truth, docker, folders[kind])
+
+
+@pytest.mark.full
+def test_every_folder_is_solved_by_its_solution_only_but_for_the_planted(truth: Any, docker: Any) -> None:
+    folders = [task for task in truth[1] if task.format == "harbor" and task.kind != "flaky"]
+    assert len(folders) >= 30
+    for task in folders:
+        check_folder(truth, docker, task)
