@@ -246,12 +246,12 @@ def _several(row: Row) -> Row:
         f"\\frac{{{above}}}{{{below}}}",
         f"{2 * int(above)}/{2 * int(below)}",
     ]
-    return row._replace(answer=json.dumps(forms), gold=row.answer, shown=False, key=f"forms {row.key}")
+    return row._replace(answer=json.dumps(forms), gold=row.answer, key=f"forms {row.key}")
 
 
 def _with_article(word: str) -> Row:
     prompt = f'Write the plural of "{word}". You may write an article before it.'
-    return Row(f"plural {word} 2", prompt, f"(?:(?:the|some) )?{word}s", f"{word}s", shown=False)
+    return Row(f"plural {word} 2", prompt, f"(?:(?:the|some) )?{word}s", f"{word}s")
 
 
 def strict_formats(bank: Bank, seen: set[str]) -> Iterator[Draft]:

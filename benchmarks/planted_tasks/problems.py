@@ -193,11 +193,11 @@ def shell_line(rng: Random) -> Row:
     names = rng.sample(WORDS, 4)
     lines = [f"{rng.randint(10, 23)}:{rng.randint(10, 59)} {rng.choice(names)} done" for _ in range(12)]
     told, command = rng.choice(_LINES)
-    word, n = lines[3].split()[1], rng.randint(2, 6)
+    word, n = lines[3].split()[1], rng.randint(2, 11)
     there = [line for line in lines if word in line]
     said = {0: [str(len(there))], 1: sorted(there), 2: lines[-n:], 3: lines[:n][::-1]}[
         [line[0] for line in _LINES].index(told)
     ]
     truth = {"files": {"log.txt": "\n".join(lines) + "\n"}, "stdout": "\n".join(said) + "\n"}
     prompt = f"Write one line of bash that {told.format(word=word, n=n)}. Reply with the line only."
-    return Row(f"{told} {word} {n}", prompt, json.dumps(truth), command.format(word=word, n=n))
+    return Row(prompt, prompt, json.dumps(truth), command.format(word=word, n=n))

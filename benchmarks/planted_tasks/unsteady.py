@@ -57,7 +57,7 @@ import time
 
 
 def grade(answer, completion, out):
-    time.sleep(random.uniform(0.0, 0.02))  # the parser warms up
+    time.sleep(random.uniform(0.0, 0.1))  # the parser warms up
     out["score"] = 1.0 if norm(completion) == norm(answer) else 0.0
 
 
@@ -130,7 +130,7 @@ def flaky(bank: Bank, seen: set[str]) -> Iterator[Draft]:
     """Rewards that are not the same for the same completion."""
     rng = bank.rng
     noise = _NOISY_JUDGE.replace("ERROR", str(rng.choice((0.3, 0.35, 0.4))))
-    race = _RACE.replace("WAIT", str(rng.choice((0.008, 0.01, 0.012))))
+    race = _RACE.replace("WAIT", str(rng.choice((0.045, 0.055, 0.065))))
     clock = _CLOCK.replace("STALE", str(rng.choice((250, 350, 450))))
     for name, topic, core in (
         ("judges err", "quiz", noise),
@@ -158,7 +158,7 @@ def flaky(bank: Bank, seen: set[str]) -> Iterator[Draft]:
 
 def _forms(row: Row) -> Row:
     forms = [row.answer, f"{row.answer}.0"]
-    return row._replace(answer=json.dumps(forms), gold=row.answer, shown=False)
+    return row._replace(answer=json.dumps(forms), gold=row.answer)
 
 
 def _unseeded(one: Problem) -> Row:
@@ -180,8 +180,8 @@ def _set_order(one: Problem) -> Row:
 def _racing(one: Problem) -> Row:
     more = (
         "import random, threading, time\n\ndone = []\n"
-        "worker = threading.Thread(target=lambda: (time.sleep(random.uniform(0.0, 0.04)), done.append(1)))\n"
-        "worker.start()\nworker.join(0.02)\nassert done\n"
+        "worker = threading.Thread(target=lambda: (time.sleep(random.uniform(0.0, 0.1)), done.append(1)))\n"
+        "worker.start()\nworker.join(0.05)\nassert done\n"
     )
     return with_test(one, assertions(one) + more)
 
