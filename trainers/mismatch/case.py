@@ -131,8 +131,9 @@ class MismatchCase:
     @functools.cached_property
     def felt(self) -> bool:
         """The log differs from the model by more than rounding."""
-        affected = int((self.affected_N & self.known_N).sum())
-        return affected >= max(FEWEST, FEW_SHARE * self.known_N.sum())
+        there_N = self.affected_N & self.known_N
+        rows = len(np.unique(self.row_N[there_N]))
+        return there_N.sum() >= max(FEWEST, FEW_SHARE * self.known_N.sum()) and rows >= min(2, len(self.rows))
 
     @functools.cached_property
     def looked_N(self) -> Truths:

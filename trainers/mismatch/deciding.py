@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import pkgutil
 from collections.abc import Sequence
 
@@ -23,6 +24,8 @@ NOTHING, FEWEST = 0.05, 3
 """A share that no wrong explanation leaves, and the tokens on which that has to be seen."""
 FAINT, FAINT_TOKENS = 0.25, 80
 """What an explanation may leave where the log is within rounding, and on how many tokens that has to be seen."""
+LAST_NUMBERS = 2
+"""Up to this cost detectors explain log-probabilities and cost little."""
 CERTAIN = 500.0
 """Evidence of ids, which no difference of log-probabilities outweighs, unless something explains it wholly."""
 
@@ -44,22 +47,29 @@ def decide(case: MismatchCase, notes: Sequence[str] = ()) -> MismatchReport:
     tried: list[Weighed] = []
     level = -1
     for cost, _, detector in detectors():
-        if cost != level and _named(case, tried) is not None:
+        if cost != level and _named(case, tried, cost) is not None:
             break
         level = cost
         tried.extend(weigh(case, one) for one in detector(case))
-    chosen = _named(case, tried) or (_likeliest(tried) if case.felt else None)
+    chosen = _named(case, tried, math.inf) or (_likeliest(tried) if case.felt else None)
     return reported(case, chosen, tried, notes)
 
 
-def _named(case: MismatchCase, tried: Sequence[Weighed]) -> Weighed | None:
-    """The explanation that leaves nothing to explain, if there is one."""
+def _named(case: MismatchCase, tried: Sequence[Weighed], cost: float) -> Weighed | None:
+    """The explanation that leaves nothing to explain, if there is one, before detectors of this cost are asked."""
     by_numbers = min((one for one in tried if one.tokens >= FEWEST), key=lambda one: one.left, default=None)
     if by_numbers is not None and (_exact if case.felt else _faint)(case, by_numbers):
         return by_numbers
+    if cost <= LAST_NUMBERS and not _same(case):
+        return None  # the choice of tokens tells nothing as long as their log-probabilities may be of another model
     enough = CERTAIN if case.felt else ENOUGH
     by_evidence = max(tried, key=lambda one: one.explanation.evidence, default=None)
     return by_evidence if by_evidence is not None and by_evidence.explanation.evidence >= enough else None
+
+
+def _same(case: MismatchCase) -> bool:
+    """The log is the model's to the digits that were printed, so that nothing has to be explained."""
+    return float(np.abs(case.gap_N / case.unit_N)[case.known_N].mean()) <= 10 * FLOAT32
 
 
 def _exact(case: MismatchCase, one: Weighed) -> bool:
@@ -70,8 +80,7 @@ def _exact(case: MismatchCase, one: Weighed) -> bool:
 
 
 def _faint(case: MismatchCase, one: Weighed) -> bool:
-    size = np.abs(case.gap_N / case.unit_N)[case.known_N].mean()
-    return size > 10 * FLOAT32 and one.tokens >= FAINT_TOKENS and one.left <= FAINT
+    return not _same(case) and one.tokens >= FAINT_TOKENS and one.left <= FAINT
 
 
 def _likeliest(tried: Sequence[Weighed]) -> Weighed | None:

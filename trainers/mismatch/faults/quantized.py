@@ -3,70 +3,101 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from turnwise.trainers.mismatch.case import MismatchCase
-from turnwise.trainers.mismatch.core import Explanation, Floats, detects
+from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
 
-TOKENS, READ = 150, 600
+TOKENS, READ = 200, 800
 """So many tokens are scored with each way to round the weights, of rows of so many tokens."""
-SHARE = 0.75
-"""What the best way may leave of the differences where the engine's own way is another one."""
+FAR = 6.0
+"""Ways whose errors are so many times larger or smaller than the log's differences are not looked into."""
 Bits = Literal["int8", "int4", "float8"]
-_LARGEST = {"int8": 127, "int4": 7, "float8": 448}
+Zero = Literal["symmetric", "to the power", "asymmetric"]
+_HALF = {"int8": 128, "int4": 8}
+_SHARES: Mapping[Bits, tuple[int, ...]] = {
+    "int8": (-1, 0, 128, 64, 32),
+    "int4": (-1, 0, 128, 64, 32),
+    "float8": (-1, 0),
+}
+_ZEROS: Mapping[Bits, tuple[Zero, ...]] = {
+    "int8": ("symmetric", "to the power", "asymmetric"),
+    "int4": ("symmetric", "to the power", "asymmetric"),
+    "float8": ("symmetric",),
+}
 
 
 class Rounding(NamedTuple):
-    """A way to write weights in fewer bits: how many weights share a scale (0: a tensor's, −1: a channel's), and whether the head is among them."""
+    """A way to write weights in fewer bits.
+
+    Attributes:
+        bits: of a weight.
+        share: how many weights have a scale in common; 0: a tensor's, −1: a channel's.
+        zero: the range is as wide above zero as below, so that the largest weight is 2^(bits − 1) − 1 or 2^(bits − 1); or it is the weights' own.
+        head: the output head is rounded.
+        embedding: the input embedding is rounded.
+    """
 
     bits: Bits
-    share: int
+    share: int = -1
+    zero: Zero = "symmetric"
     head: bool = True
-    whole: bool = False
+    embedding: bool = False
 
     def __str__(self) -> str:
         scale = {0: "a tensor", -1: "a channel"}.get(self.share, f"{self.share} weights")
-        return f"{self.bits}, with one scale for {scale}{'' if self.head else ', without the head'}"
-
-
-_SCALES: tuple[tuple[Bits, tuple[int, ...]], ...] = (
-    ("int8", (-1, 0, 128, 64, 32)),
-    ("int4", (32, 64, 128, -1, 0)),
-    ("float8", (0, -1)),
-)
-_WAYS = tuple(
-    Rounding(bits, share, head, whole)
-    for bits, shares in _SCALES
-    for share in shares
-    for head, whole in ((True, False), (False, False), (True, True))
-)
+        parts = [f"{self.bits}, with one scale for {scale}"]
+        parts += ["with a zero point"] * (self.zero == "asymmetric")
+        parts += ["without the head"] * (not self.head) + ["with the embedding"] * self.embedding
+        return ", ".join(parts)
 
 
 @detects(cost=3)
 def quantized(case: MismatchCase) -> Iterator[Explanation]:
     """Round the model's weights in the usual ways, and look whether its errors are the engine's."""
     index_M = case.some(case.looked_N, TOKENS, READ)
-    best: tuple[float, Rounding, Floats] | None = None
-    for way in _WAYS:
-        if not fits(case.models.model, way):
-            continue
-        expected_N = case.by_another(rounded(case.models.model, way), index_M)
-        left = case.left(expected_N, index_M)
-        if best is None or left < best[0]:
-            best = left, way, expected_N
-    if best is not None:
-        yield Explanation("quantized_engine", f"weights in {best[1]}", best[2], data={"way": str(best[1])})
+    tried: dict[Rounding, tuple[float, Floats]] = {}
+
+    def look(way: Rounding) -> float:
+        if way not in tried and fits(case.models.model, way):
+            expected_N = case.by_another(rounded(case.models.model, way), index_M)
+            tried[way] = case.left(expected_N, index_M), expected_N
+        return tried[way][0] if way in tried else math.inf
+
+    for bits in _SHARES:
+        look(Rounding(bits))
+    size = _size(case, index_M, case.logged_N)
+    for way, (_, expected_N) in [*tried.items()]:
+        if 1 / FAR < _size(case, index_M, expected_N) / max(size, 1e-9) < FAR:
+            for share in _SHARES[way.bits]:
+                for zero in _ZEROS[way.bits]:
+                    look(Rounding(way.bits, share, zero))
+    for way in sorted(tried, key=look)[:2]:
+        for head, embedding in ((False, False), (True, True), (False, True)):
+            look(way._replace(head=head, embedding=embedding))
+    best = min(tried, key=look)
+    yield Explanation("quantized_engine", f"weights in {best}", tried[best][1], data={"way": str(best)})
+
+
+def _size(case: MismatchCase, index_M: Ints, other_N: Floats) -> float:
+    """The typical difference of log-probabilities from the model's."""
+    size_M = (np.abs(other_N - case.expected_N) / case.unit_N)[index_M]
+    return float(np.median(size_M))
 
 
 def _layers(model: nn.Module, way: Rounding) -> Iterator[nn.Module]:
     head: Any = model.get_output_embeddings()  # pyright: ignore
     for layer in model.modules():
         linear = isinstance(layer, nn.Linear) or type(layer).__name__ == "Conv1D"
-        if (linear and (way.head or layer is not head)) or (way.whole and isinstance(layer, nn.Embedding)):
+        if (linear and (way.head or layer is not head)) or (
+            way.embedding and isinstance(layer, nn.Embedding)
+        ):
             yield layer
 
 
@@ -93,7 +124,19 @@ def _rounded(weight_OI: Tensor, way: Rounding) -> Tensor:
     groups = weight_OI.reshape(
         {0: 1, -1: len(weight_OI)}.get(way.share, -1), -1 if way.share <= 0 else way.share
     )
-    scale = groups.abs().amax(-1, keepdim=True).clamp(min=1e-12) / _LARGEST[way.bits]
-    scaled = groups / scale
-    low = scaled.to(torch.float8_e4m3fn).to(scaled.dtype) if way.bits == "float8" else scaled.round()
-    return (low * scale).reshape(weight_OI.shape)
+    if way.bits == "float8":
+        scale = groups.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
+        return ((groups / scale).to(torch.float8_e4m3fn).to(groups.dtype) * scale).reshape(weight_OI.shape)
+    half = _HALF[way.bits]
+    if way.zero == "asymmetric":
+        low, high = groups.amin(-1, keepdim=True).clamp(max=0), groups.amax(-1, keepdim=True).clamp(min=0)
+        scale = ((high - low) / (2 * half - 1)).clamp(min=1e-12)
+        zero = (-low / scale).round()
+        return (
+            (((groups / scale).round() + zero).clamp(0, 2 * half - 1) - zero)
+            .mul(scale)
+            .reshape(weight_OI.shape)
+        )
+    most = half - 1 if way.zero == "symmetric" else half
+    scale = groups.abs().amax(-1, keepdim=True).clamp(min=1e-12) / most
+    return ((groups / scale).round().clamp(-half, half - 1) * scale).reshape(weight_OI.shape)
