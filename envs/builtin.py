@@ -82,8 +82,20 @@ FILE_ENVS = {
         "turnwise.envs.images.env:ImageEnv",
         "Working in the image that a task brings: rows of SWE-bench's kind, folders of Harbor and Terminal-Bench.",
     ),
+    "foreign/ReasoningGym-v0": (
+        "turnwise.envs.foreign.reasoning_gym:ReasoningGymEnv",
+        "reasoning-gym's generated questions, judged by its data sets (turnwise worlds add reasoning-gym).",
+    ),
+    "foreign/TextArena-v0": (
+        "turnwise.envs.foreign.textarena:TextArenaEnv",
+        "TextArena's games for one player (turnwise worlds add textarena).",
+    ),
+    "foreign/ScienceWorld-v0": (
+        "turnwise.envs.foreign.scienceworld:ScienceWorldEnv",
+        "ScienceWorld's tasks of a school laboratory (turnwise worlds add scienceworld; needs Java).",
+    ),
 }
-"""Environments that have no tasks of their own, only those of files that a user names."""
+"""Environments that have no tasks of their own, only those of files or of worlds of others that a user names."""
 
 FORMS = {
     "swebench": "turnwise.envs.images.tasks:rows_suite",
@@ -92,6 +104,9 @@ FORMS = {
     "evalplus": "turnwise.envs.code.published:evalplus_suite",
     "livecodebench": "turnwise.envs.code.published:livecodebench_suite",
     "harbor": "turnwise.envs.images.tasks:folders_suite",
+    "reasoning-gym": "turnwise.envs.foreign.reasoning_gym:suite_of",
+    "textarena": "turnwise.envs.foreign.textarena:suite_of",
+    "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",
 }

@@ -11,8 +11,8 @@ from pathlib import Path
 
 VARIABLE = "TURNWISE_OWNER"
 """In the environment of servers and browsers that a process starts: whose they are."""
-KINDS = ("process", "web", "mcp", "door")
-"""Kinds of folders: of process sandboxes, of applications behind a browser, of MCP servers, of sockets that sandboxes reach."""
+KINDS = ("process", "web", "mcp", "world", "door")
+"""Kinds of folders: of process sandboxes, of applications behind a browser, of MCP servers, of worlds of others, of sockets that sandboxes reach."""
 
 
 def mark() -> dict[str, str]:

@@ -7,7 +7,6 @@ example of forty lines is in docs/tools.md. The server's tools are the environme
 from __future__ import annotations
 
 import functools
-import hashlib
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +16,10 @@ from typing import Any, ClassVar, NamedTuple
 from turnwise.envs.acting import MOST_CALLS
 from turnwise.envs.core import AgentEnv, EndReason, ForkCost, Transition
 from turnwise.envs.mcp.actions import FINISH, calls_of
-from turnwise.envs.mcp.live import LiveServer, ServerPool
+from turnwise.envs.mcp.live import LiveServer
 from turnwise.envs.mcp.state import McpState
 from turnwise.envs.messages import Image, Message, Messages
+from turnwise.envs.replaying import WorldPool
 from turnwise.tasks.core import Task, digest
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
@@ -39,7 +39,7 @@ class McpEnv(AgentEnv[McpState]):
     offered: ClassVar[tuple[str, ...]] = ()  # names of the tools that are offered; empty: all
     keeps_memory: ClassVar[bool] = True  # False: all that the server knows lies in its folder
     timeout: ClassVar[float] = 30.0
-    pool: ClassVar[ServerPool] = ServerPool()
+    pool: ClassVar[WorldPool[LiveServer]] = WorldPool()
     turn_limit = 20
     fork_cost = ForkCost.REPLAY
     _live: LiveServer | None = None
@@ -87,10 +87,9 @@ class McpEnv(AgentEnv[McpState]):
                 end = EndReason.SOLVED if score >= 1.0 else EndReason.FAILED
                 return Transition(state._replace(heard="finished"), Messages(told), {"outcome": score}, end)
             theirs = replace(call, name=self._names[call.name])
-            answer = live.call(theirs)
+            answer = live.act(theirs)
             images = tuple(Image(*picture) for picture in answer.pictures if self._image)
-            pictures = (hashlib.sha256(picture.data).hexdigest() for picture in answer.pictures)
-            state = McpState(state.task, (*state.calls, theirs), digest(answer.text, *pictures))
+            state = McpState(state.task, live.place.acts, live.place.heard)
             told.append(
                 Message(role, self._cut(answer.text) or "(nothing)", tool_call_id=call.id, images=images)
             )
@@ -125,7 +124,7 @@ class McpEnv(AgentEnv[McpState]):
             kind = type(self)
             self._live = self.pool.take(kind, self._start)
             self._release = weakref.finalize(self, self.pool.give, kind, self._live)
-        self._live.go_to(self.task, state.calls)
+        self._live.go_to(self.task, state.calls, state.heard)
         return self._live
 
     @classmethod

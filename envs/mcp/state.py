@@ -8,7 +8,7 @@ from turnwise.tools.core import ToolCall
 
 
 class McpState(NamedTuple):
-    """Everything that was called, in order, and what was answered last. The live server follows from it."""
+    """Everything that was called, in order, and a digest of all that was heard. The live server follows from it."""
 
     task: str
     calls: tuple[ToolCall, ...] = ()

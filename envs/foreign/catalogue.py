@@ -1,0 +1,31 @@
+"""The worlds of others that have an adapter here: which packages each is, at the version that it was tried with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class CatalogueEntry(NamedTuple):
+    """A world of others: its packages, a program that it needs beside Python, and what it is.
+
+    ``bare``: its packages are installed without what they depend on, which the adapter never imports.
+    """
+
+    requires: tuple[str, ...]
+    about: str
+    needs: str = ""
+    bare: bool = False
+
+
+CATALOGUE: Mapping[str, CatalogueEntry] = {
+    "reasoning-gym": CatalogueEntry(
+        ("reasoning-gym==0.1.25",), "104 generated data sets of reasoning: one question, one answer."
+    ),
+    "textarena": CatalogueEntry(
+        ("textarena==0.7.4", "numpy"), "22 games for one player in text: Mastermind, Sokoban, Minesweeper, …"
+    ),
+    "scienceworld": CatalogueEntry(
+        ("scienceworld==1.2.3",), "30 types of tasks of a school laboratory, 7,207 variations.", needs="java"
+    ),
+}

@@ -1,0 +1,149 @@
+"""Environments out of packages of others that live in an interpreter of their own.
+
+A subclass names the interpreter and the file that runs in it, and makes tasks; docs/how-to/foreign-worlds.md has an example.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from turnwise.envs.core import AgentEnv, ForkCost, Transition
+from turnwise.envs.foreign.actions import act_of, message_of, tools_of
+from turnwise.envs.foreign.live import LiveWorld, Program
+from turnwise.envs.foreign.named import python_of
+from turnwise.envs.foreign.state import ForeignState, Said
+from turnwise.envs.messages import Message
+from turnwise.envs.replaying import WorldPool
+from turnwise.tasks.core import Json, Task, digest
+from turnwise.tools.core import Tool, ToolError
+
+_PLANS = 1000  # of tasks that are kept
+
+
+class ForeignEnv(AgentEnv[ForeignState]):
+    """An environment whose world is a package of others, in a process with an interpreter of its own.
+
+    A state is what was done so far, so forks cost nothing until they are stepped; then a world is brought there by doing it
+    all again, and what it answers must be what it answered before.
+    """
+
+    world: ClassVar[str]  # the named environment that its package lives in (`turnwise worlds add`)
+    side: ClassVar[Path]  # the file that runs there
+    start: ClassVar[float] = 120.0  # seconds that its imports may take
+    deadline: ClassVar[float] = 60.0  # seconds of each request
+    pool: ClassVar[WorldPool[LiveWorld]] = WorldPool()
+    fork_cost = ForkCost.REPLAY
+    _live: LiveWorld | None = None
+
+    # --- what an author may write ----------------------------------------------------------------
+
+    @classmethod
+    def program(cls) -> Program:
+        """The program that keeps the world.
+
+        Raises:
+            MissingDependencyError: its named environment has not been made.
+        """
+        return Program(python_of(cls.world), str(cls.side), cls.start, cls.deadline)
+
+    # --- the contract ----------------------------------------------------------------------------
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The tools that the world offers now."""
+        return tools_of(self._snapshot.state.tools) if self._snapshot else ()
+
+    def system_for(self, agent: str) -> str:
+        return (self._snapshot.state.system if self._snapshot else "") or self.system
+
+    def initial(self, task: Task) -> tuple[ForeignState, str]:
+        live = self._world()
+        live.go_to(task)
+        opening = live.opening
+        return self._state(ForeignState(task.id), live, opening), opening.text
+
+    def transition(self, state: ForeignState, action: Message) -> Transition[ForeignState]:
+        act = act_of(action, tools_of(state.tools))
+        live = self._world()
+        live.go_to(self.task, state.acts, state.heard)
+        said = live.act(act)
+        if said.refused:
+            raise ToolError(said.refused)
+        return Transition(self._state(state, live, said), said.text, said.rewards, said.end, said.details)
+
+    def gold(self, state: ForeignState) -> Message | str:
+        """The next action of the world's own plan, as far as exactly the plan was followed so far."""
+        plan = self._plan(self.task)
+        if not plan:
+            return super().gold(state)
+        number = min(len(state.acts), len(plan) - 1)
+        return message_of(plan[number], number)
+
+    def admissible(self, state: ForeignState) -> Sequence[str]:
+        return state.admissible
+
+    def state_key(self, state: ForeignState) -> str:
+        return digest(*state)
+
+    def fork(self, *, seed: int | None = None) -> AgentEnv[ForeignState]:
+        twin = super().fork(seed=seed)
+        assert isinstance(twin, ForeignEnv)
+        twin._live = None
+        return twin
+
+    def close(self) -> None:
+        """Leave the world to the next environment of this program."""
+        if self._live is not None:
+            self._release()
+            self._live = None
+
+    # --- for subclasses --------------------------------------------------------------------------
+
+    @classmethod
+    def ask_world(cls, **asked: Json) -> Json:
+        """Return what the world says of its own tasks, such as how many there are in a split."""
+        program = cls.program()
+        live = cls.pool.take(program, lambda: LiveWorld(program))
+        try:
+            return live.list(asked)
+        finally:
+            cls.pool.give(program, live)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _plan(self, task: Task) -> Sequence[Json]:
+        plans = type(self)._plans()
+        if task.id not in plans:
+            live = self._world()
+            live.go_to(task)
+            if len(plans) >= _PLANS:
+                plans.clear()
+            plans[task.id] = live.gold() or ()
+        return plans[task.id]
+
+    @classmethod
+    def _plans(cls) -> dict[str, Sequence[Json]]:
+        if "_known" not in vars(cls):
+            cls._known: dict[str, Sequence[Json]] = {}
+        return cls._known
+
+    def _world(self) -> LiveWorld:
+        if self._live is None:
+            program = self.program()
+            self._live = self.pool.take(program, lambda: LiveWorld(program))
+            self._release = weakref.finalize(self, self.pool.give, program, self._live)
+        return self._live
+
+    @staticmethod
+    def _state(state: ForeignState, live: LiveWorld, said: Said) -> ForeignState:
+        return ForeignState(
+            state.task,
+            live.place.acts,
+            live.place.heard,
+            said.admissible,
+            said.system or state.system,
+            said.tools,
+        )

@@ -1,0 +1,93 @@
+"""State of an episode of a world of others, and its answers as they are taken in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from turnwise.envs.core import EndReason
+from turnwise.errors import InfraError
+from turnwise.tasks.core import Json, canonical
+
+
+class ForeignState(NamedTuple):
+    """Everything that was done, as JSON texts in order, and a digest of all that was heard. The live world follows from it."""
+
+    task: str
+    acts: tuple[str, ...] = ()
+    heard: str = ""
+    admissible: tuple[str, ...] = ()
+    system: str = ""
+    tools: str = "[]"  # as canonical JSON: they may change from turn to turn
+
+
+class Said(NamedTuple):
+    """One answer of a world: what it shows, pays and offers, and whether that was the end.
+
+    ``refused`` is the answer to an action that means nothing there and changed nothing.
+    """
+
+    text: str = ""
+    rewards: Mapping[str, float] = {}
+    end: EndReason | None = None
+    refused: str = ""
+    admissible: tuple[str, ...] = ()
+    system: str = ""
+    tools: str = "[]"
+    details: Mapping[str, Json] = {}
+
+    @property
+    def heard(self) -> Json:
+        """All of it as JSON."""
+        return [
+            self.text,
+            dict(self.rewards),
+            self.end and self.end.value,
+            self.refused,
+            *self[4:7],
+            dict(self.details),
+        ]
+
+
+def read_answer(value: Json) -> Said:
+    """Return an answer as it was sent, checked field by field.
+
+    Raises:
+        InfraError: it is none; the field is named.
+    """
+    if not isinstance(value, dict):
+        raise _odd("an answer", value)
+    given = cast("dict[str, Any]", value)
+    unknown = sorted(set(given) - set(Said._fields))
+    if unknown:
+        raise InfraError(
+            f"A world answers with the field {unknown[0]!r}.", f"Fields: {', '.join(Said._fields)}."
+        )
+    for name in ("text", "refused", "system"):
+        if not isinstance(given.get(name, ""), str):
+            raise _odd(name, given[name])
+    rewards, end = given.get("rewards") or {}, given.get("end")
+    if not isinstance(rewards, dict) or not all(_is_number(paid) for paid in rewards.values()):
+        raise _odd("rewards", rewards)
+    if end is not None and end not in list(EndReason):
+        raise _odd("end", end)
+    offered = given.get("admissible") or []
+    if not isinstance(offered, list) or not all(isinstance(each, str) for each in offered):
+        raise _odd("admissible", offered)
+    return Said(
+        given.get("text", ""), {name: float(paid) for name, paid in rewards.items()}, end and EndReason(end),
+        given.get("refused", ""), tuple(offered), given.get("system", ""), canonical(given.get("tools") or []),
+        given.get("details") or {},
+    )  # fmt: skip
+
+
+def _is_number(paid: object) -> bool:
+    return isinstance(paid, (int, float)) and not isinstance(paid, bool) and math.isfinite(paid)
+
+
+def _odd(field: str, value: object) -> InfraError:
+    return InfraError(
+        f"A world answers with {field} = {value!r:.80}, which its protocol does not have.",
+        "docs/how-to/foreign-worlds.md lists the fields of an answer.",
+    )

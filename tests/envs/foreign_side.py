@@ -1,0 +1,73 @@
+"""The other side of a stand-in package: it keeps the protocol, with the standard library alone, and fails where it is told to."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+STARTED = time.monotonic()
+
+
+class World:
+    """Find a number; the option ``fault`` says how the package misbehaves when it is told ``now``."""
+
+    def open(self, options):
+        print("a library that prints on stdout")
+        os.write(1, b"and one that writes to the descriptor\n")
+        self.options, self.turns = options, 0
+        if options.get("fault") == "drifts":
+            options["number"] += random.Random(time.monotonic()).randrange(1, 10**6)
+        return {
+            "text": f"Find the number. {options.get('hint', '')}",
+            "admissible": ["say 1", "say 2", "say 3"],
+        }
+
+    def step(self, act):
+        text, fault = act["text"], self.options.get("fault", "")
+        self.turns += 1
+        if text == "now" and fault:
+            return getattr(self, fault)()
+        word, _, number = text.partition(" ")
+        if word != "say" or not number.isascii() or not number.isdigit():
+            self.turns -= 1
+            return {"refused": "Write: say NUMBER"}
+        if int(number) == self.options["number"]:
+            return {"text": "Right.", "rewards": {"outcome": 1.0}, "end": "solved"}
+        return {"text": f"Turn {self.turns}: no. {self.options['number'] if fault == 'drifts' else ''}"}
+
+    def gold(self):
+        return [f"say {self.options['number']}"]
+
+    def list(self, asked):
+        return {"numbers": 1000, "pid": os.getpid(), **asked}
+
+    # --- faults ----------------------------------------------------------------------------------
+
+    def hangs(self):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        while True:
+            pass
+
+    def dies(self):
+        os._exit(7)
+
+    def raises(self):
+        raise RuntimeError("the package is broken")
+
+    def lies(self):
+        return {"text": "", "rewards": {"outcome": float("inf")}}
+
+    def invents(self):
+        return {"text": "", "reward": 1.0}
+
+    def mumbles(self):
+        return {"text": 3}
+
+    def floods(self):
+        return {"text": "x" * (2 << 20)}
+
+    def drifts(self):
+        return {"text": ""}

@@ -1,0 +1,167 @@
+"""Worlds of others live in processes of their own: the contract holds, and what they do wrong is named and ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from turnwise.envs.check.command import check_env
+from turnwise.envs.foreign.live import LiveWorld
+from turnwise.envs.registry import register
+from turnwise.envs.sources import load_class
+from turnwise.errors import EnvError, InfraError
+from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.tools import line_process
+
+SOURCE = f"{Path(__file__).with_name('foreign_tasks.py')}:StandIn"
+StandIn: Any = load_class(SOURCE)
+
+
+@pytest.fixture
+def env():
+    made = StandIn()
+    yield made
+    made.close()
+
+
+def begin(env, **options):
+    task = Task("test/StandIn-v0", "a number", {"number": 500, **options})
+    env.reset(seed=0, options={"task": task})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended():
+    yield
+    StandIn.pool.close()
+
+
+def test_the_contract_is_kept():
+    register("test/StandIn-v0", SOURCE, "A stand-in.")
+    report = check_env("test/StandIn-v0", quick=True)
+    assert report.ok, str(report)
+    assert any(each.startswith("E4: forks were tried at") for each in report.unseen)
+
+
+def test_what_a_library_prints_is_no_answer_and_what_is_refused_changes_nothing(env):
+    begin(env)
+    key = env.state_key(env.state)
+    step = env.step("sing")
+    assert step.observation[-1].content == "Write: say NUMBER"
+    assert step.info.get("bad_action")
+    assert env.state_key(env.state) == key
+    assert env.step("say 1").observation[-1].content.startswith("Turn 1: no.")
+
+
+def test_a_fork_plays_from_its_moment_and_its_parent_goes_on(env):
+    begin(env)
+    env.step("say 1")
+    twin = env.fork()
+    try:
+        assert twin.step("say 2").observation[-1].content.startswith("Turn 2: no.")
+        assert twin._live is not env._live
+        assert env.step("say 3").observation[-1].content.startswith("Turn 2: no.")
+    finally:
+        twin.close()
+
+
+def test_a_world_outlives_its_environment():
+    first = StandIn.ask_world()["pid"]
+    env = StandIn()
+    begin(env)
+    assert env._live is not None
+    assert env._live.pid == first
+    env.close()
+    assert StandIn.ask_world()["pid"] == first
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("dies", "has ended"),
+        ("lies", "rewards = "),
+        ("invents", "the field 'reward'"),
+        ("mumbles", "text = 3"),
+        ("floods", "longer than"),
+    ],
+)
+def test_what_a_world_does_wrong_is_no_fault_of_the_agent_and_the_next_episode_is_sound(
+    env, fault, told, monkeypatch
+):
+    monkeypatch.setattr(line_process, "LONGEST", 1 << 20)
+    begin(env, fault=fault)
+    with pytest.raises(InfraError, match=told):
+        env.step("now")
+    begin(env)
+    assert env.step("say 500").info.get("end") == "solved"
+
+
+def test_a_world_that_hangs_is_killed_with_what_it_started(env, monkeypatch):
+    monkeypatch.setattr(StandIn, "deadline", 1.0)
+    begin(env, fault="hangs")
+    host = psutil.Process(env._live.pid)
+    with pytest.raises(InfraError, match="did not answer 'step' within 1 s"):
+        env.step("now")
+    assert not host.is_running()
+    assert not [each for each in psutil.process_iter() if _marked(each, host.pid)]
+
+
+def _marked(process: psutil.Process, group: int) -> bool:
+    try:
+        return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE
+    except (OSError, psutil.Error):
+        return False
+
+
+def test_what_a_package_raises_is_its_own_fault_and_names_its_file(env):
+    begin(env, fault="raises")
+    with pytest.raises(EnvError, match=r"foreign_side.py raises RuntimeError: the package is broken"):
+        env.step("now")
+
+
+def test_a_replay_that_hears_something_else_is_refused(env):
+    begin(env, fault="drifts")
+    moment = env.snapshot()
+    env.step("say 1")
+    after = env.snapshot()
+    env.restore(moment)
+    env.step("say 2")
+    env.restore(after)
+    with pytest.raises(InfraError, match="answered something else"):
+        env.step("say 2")
+
+
+def test_a_world_ends_when_whoever_started_it_is_killed():
+    program = (
+        "import sys, time\n"
+        "from turnwise.envs.sources import load_class\n"
+        "print(load_class(sys.argv[1]).ask_world()['pid'], flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, SOURCE], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        world = psutil.Process(int(parent.stdout.readline()))
+        assert world.is_running()
+        parent.kill()
+    until = time.monotonic() + 10
+    while world.is_running() and world.status() != psutil.STATUS_ZOMBIE and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not world.is_running() or world.status() == psutil.STATUS_ZOMBIE
+
+
+def test_an_interpreter_that_is_not_there_is_named():
+    program = StandIn.program()._replace(python="/no/such/python")
+    with pytest.raises(InfraError, match=r"/no/such/python cannot be started"):
+        LiveWorld(program).list({})
+
+
+def test_splits_have_tasks_of_their_own():
+    made = {split: StandIn.generate(derive_rng(1), split).id for split in Split}
+    assert len(set(made.values())) == len(Split)
