@@ -150,6 +150,7 @@ class SearchEnv(AgentEnv[SearchState]):
         details: dict[str, Json] = {
             **verdict._asdict(),
             "form": question.form,
+            "answer": text,
             "abstained": answers.abstains(text),
             "answerable": question.answerable,
             "evidence_recall": facts.recall,

@@ -447,6 +447,7 @@ def test_searching_costs_and_citing_pays_only_for_the_right():
     step = spam.step("answer[nonsense]")
     assert step.reward == 0.0
     told, evidence = step.info["details"], spam.state.quest.question.evidence
+    assert told["answer"] == "nonsense"
     assert (told["read"], told["cited"], told["evidence"]) == (sorted(evidence), [*evidence], [*evidence])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from law import plays
 from losses import Played, last, none_below_zero
-from plain import Refused, agree, reference, refuses
+from plain import Refused, agree, mean, reference, refuses
 
 from turnwise.agents.core import Episode, Turn
 from turnwise.trainers.kit.reward_edits import replace_turns
@@ -129,6 +129,18 @@ def heron(
 # --- what environments tell of turns ------------------------------------------------------------------------------
 
 ITEMS = ("a", "a b", "B", "b c", "c", "d e f")
+LINES = (
+    "# Findings",
+    "findings:",
+    "Low  iron",
+    "It fits.",
+    "## Reasoning",
+    "CONCLUSION",
+    "Conclusion.",
+    "So it is Gout",
+    "",
+)
+REPORT = ("Findings", "all fine", "Reasoning", "it fits", "Conclusion", "GOUT")
 
 
 @dataclass
@@ -139,8 +151,9 @@ class Told:
     answered: bool
     turns: list[dict[str, Any]]
     unread: list[bool]
+    lines: list[list[str]]
 
-    def number(self, k: int, name: str) -> int:
+    def number(self, k: int, name: str) -> float:
         told = self.turns[k].get(name, 0)
         return 0 if isinstance(told, str) else told
 
@@ -151,33 +164,54 @@ class Told:
 
 def _drawn(rng: random.Random) -> dict[str, Any]:
     told: dict[str, Any] = {}
-    for name in ("met", "open", "share"):
+    for name in ("met", "open"):
         if rng.random() < 0.8:
             told[name] = rng.choice([0, 0, 1, 2, 5]) if rng.random() < 0.9 else "none"
+    if rng.random() < 0.8:
+        told["overlap"] = rng.choice([0.05, 0.1, 0.15, 0.6])
+        told |= {name: rng.choice(["Gout", "low iron", "it", " ", 3]) for name in ("answer", "verdict")}
     for name in ("cited", "evidence", "read", "required"):
         if rng.random() < 0.7:
             told[name] = rng.choice(
-                [rng.choices(ITEMS, k=rng.randrange(4)), "nothing", ["a", "a b"], ["look"]]
+                [
+                    rng.choices(ITEMS, k=rng.randrange(4)),
+                    "nothing",
+                    ["a", "a b"],
+                    ["look"],
+                    ["look", "ask"],
+                    ["look", "a", "b"],
+                ]
             )
     return told
 
 
-def _told(turn: Turn, more: dict[str, Any], *, unread: bool) -> Turn:
+def _told(turn: Turn, more: dict[str, Any], lines: list[str], *, unread: bool) -> Turn:
     message = dataclasses.replace(turn.reply.message, malformed="no JSON" if unread else "")
+    if lines:
+        message = dataclasses.replace(message, content="\n".join(lines))
     reply = turn.reply._replace(message=message)
     return dataclasses.replace(turn, details={**turn.details, **more}, reply=reply)
 
 
-def told_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+def report_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    told_law(name, part, formula, report=True)
+
+
+def told_law(
+    name: str, part: Callable[..., Any], formula: Callable[..., Any], *, report: bool = False
+) -> None:
     for seed in range(60):
         rng = random.Random(f"told {seed}")
         episodes, plain = plays(seed)
         group: list[Told] = []
         shown: list[Episode] = []
         for one, e in zip(episodes, plain, strict=True):
-            new = Told(e, e.answered if e.signal else False, [], [])
+            new = Told(e, e.answered if e.signal else False, [], [], [[] for _ in e.signal])
             new.turns = [_drawn(rng) for _ in e.signal]
             new.unread = [rng.random() < 0.1 for _ in e.signal]
+            if report:
+                drawn: list[list[str]] = [rng.choices(LINES, k=rng.randrange(1, 9)) for _ in e.signal]
+                new.lines = [[*REPORT] if rng.random() < 0.2 else lines for lines in drawn]
             group.append(new)
             shown.append(replace_turns(one, lambda turns, new=new: _heard(turns, new)))
         try:
@@ -191,7 +225,8 @@ def told_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -
 
 
 def _heard(turns: Sequence[Turn], new: Told) -> list[Turn]:
-    return [_told(t, more, unread=u) for t, more, u in zip(turns, new.turns, new.unread, strict=True)]
+    given = zip(turns, new.turns, new.lines, new.unread, strict=True)
+    return [_told(turn, more, lines, unread=unread) for turn, more, lines, unread in given]
 
 
 @reference(
@@ -221,15 +256,17 @@ def jaccard(a: list[str], b: list[str]) -> float:
 
 
 @reference(
-    "reward", "sets", law=told_law, form=["visual_rft", "overlap"], found=["read"], gold=["cited"], outcome=[0.25, -0.1],
-    format=[0.3, -0.1],
-    also=[{"form": "visual_rft", "found": "evidence", "gold": "read"}, {"form": "overlap", "found": "evidence", "gold": "read"}],
+    "reward", "sets", law=told_law, form=["visual_rft", "chestx", "overlap"], found=["read"], gold=["cited"],
+    support=["required"], outcome=[0.25, -0.1], format=[0.3, -0.1],
+    also=[{"form": "visual_rft", "found": "evidence", "gold": "read"}, {"form": "overlap", "found": "evidence", "gold": "read"},
+          {"form": "chestx", "found": "evidence", "gold": "read", "support": "cited"}],
 )  # fmt: skip
 def sets(
     group: list[Told],
     form: str = "tw_grpo",
     found: str = "cited",
     gold: str = "evidence",
+    support: str = "read",
     outcome: float = 1.0,
     format: float = 0.0,
 ) -> list[list[float]]:
@@ -254,6 +291,14 @@ def sets(
     def of(one: Told) -> float:
         a, b = one.items(found), one.items(gold)
         agreed = jaccard(a, b)
+        if form == "chestx":
+            said, by = {*a}, one.items(support)
+            shares = [
+                mean([float(x in by) for x in said]) if said else 0.0,
+                mean([float(x in said) for x in {*b}]) if b else 0.0,
+                mean([float(x in b) for x in said]) if said else 0.0,
+            ]
+            agreed = mean(shares)
         if form == "tw_grpo":
             agreed = len({*a}) / len({*b}) if b and all(x in b for x in a) else 0.0
         elif form == "visual_rft":
@@ -281,5 +326,96 @@ def earl(
         o = jaccard(a, b)
         right = -1.0 if not one.e.solved else 1.0 if o >= 0.5 else 0.5
         return right + overlaps * o + (select if a else 0.0)
+
+    return [last(one.e, of(one)) for one in group]
+
+
+@reference(
+    "reward", "codevision", law=told_law, alpha=[0.6, -0.1], beta=[0.7, -0.1], gamma=[0.2, -0.1], exact=[0.4, -0.1], format=[0.3, -0.1],
+    graded=["look", "ask"], spurious=[("look",), ("ask", "see")], answers=[("look",), ("ask", "look")],
+    also=[{"graded": "look", "spurious": ("ask",), "beta": 0.7}, {"graded": "look", "alpha": 0.0, "gamma": 0.0, "format": 0.0, "exact": 0.0},
+          {"answers": ("ask",), "beta": 0.7, "graded": "look", "spurious": ("look",)}],
+)  # fmt: skip
+def codevision(
+    group: list[Told],
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    gamma: float = 0.5,
+    exact: float = 0.1,
+    format: float = 0.1,
+    graded: str = "",
+    spurious: tuple[str, ...] = (),
+    answers: tuple[str, ...] = (),
+) -> list[list[float]]:
+    none_below_zero(alpha, beta, gamma, exact, format)
+
+    def calls(one: Told) -> list[str]:
+        return [name for turn in one.e.calls for name, _ in turn if name not in answers]
+
+    def acc(one: Told) -> float:
+        return sum(one.e.paid["outcome"])
+
+    def necessity(one: Told) -> float:
+        by = {True: [acc(x) for x in group if calls(x)], False: [acc(x) for x in group if not calls(x)]}
+        if not calls(one) or not by[False] or len([a for a in by[False] if a >= 0.5]) >= 2:
+            return 0.0
+        return max(0.0, mean(by[True]) - mean(by[False]))
+
+    def of(one: Told) -> float:
+        if not one.turns:
+            return 0.0
+        wanted, made, a = sorted({*one.items("required")}), calls(one), acc(one)
+        m = 0.0
+        for name in wanted:
+            if name in made:
+                m += (one.number(len(one.turns) - 1, "overlap") if name == graded else 1.0) / len(wanted)
+        if graded in wanted and m < 0.1:
+            a *= m
+        usage = len(made) - (max(2, len(wanted)))
+        cost = max(0, usage)
+        if not any(name in wanted for name in spurious):
+            cost += len([name for name in made if name in spurious])
+        same = wanted != [] and wanted == sorted({*made})
+        form = one.answered and True not in one.e.bad
+        return a + alpha * m + beta * necessity(one) + exact * same - gamma * cost + format * form
+
+    return [last(one.e, of(one)) for one in group]
+
+
+@reference(
+    "reward", "crpo", law=report_law, sections=[("conclusion", "FINDINGS"), ("Findings",), ("Notes",), ()], right=[2.0, -1.0],
+    comprehensive=[0.5, -1.0], faithful=[0.3, -1.0], answer=["verdict"], also=[{"sections": ("Conclusion",), "answer": "verdict"}],
+)  # fmt: skip
+def crpo(
+    group: list[Told],
+    sections: tuple[str, ...] = ("Findings", "Reasoning", "Conclusion"),
+    right: float = 10.0,
+    comprehensive: float = 1.0,
+    faithful: float = 1.0,
+    answer: str = "answer",
+) -> list[list[float]]:
+    none_below_zero(right, comprehensive, faithful)
+    if not sections:
+        raise Refused
+
+    def words(lines: list[str], name: str) -> str:
+        """The lines that stand below this heading, as far as the next one."""
+        heads = [line.replace("#", "").strip(" :.").lower() for line in lines]
+        names = [one.lower() for one in sections]
+        below = [
+            line
+            for k, line in enumerate(lines)
+            if heads[k] not in names and [h for h in heads[:k] if h in names][-1:] == [name.lower()]
+        ]
+        return " ".join(" ".join(below).lower().split())
+
+    def of(one: Told) -> float:
+        if not one.turns:
+            return 0.0
+        lines, told = one.lines[-1], one.turns[-1].get(answer, "")
+        complete = min(len(words(lines, name)) for name in sections) > 0
+        told = " ".join(told.lower().split()) if isinstance(told, str) else ""
+        agrees = told != "" and told in words(lines, sections[-1])
+        return right * sum(one.e.paid["outcome"]) + comprehensive * complete + faithful * agrees
 
     return [last(one.e, of(one)) for one in group]

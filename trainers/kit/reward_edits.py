@@ -115,6 +115,12 @@ def told_number(turn: Turn, detail: str) -> float:
     return float(told) if isinstance(told, (int, float)) else 0.0
 
 
+def told_text(turn: Turn, detail: str) -> str:
+    """A text that the environment told of a turn in its details; empty where it told none."""
+    told = turn.details.get(detail, "")
+    return told if isinstance(told, str) else ""
+
+
 def told_list(turns: Turns, detail: str) -> list[str]:
     """A list that the environment told last in its details, as texts; empty where it told none.
 
@@ -132,6 +138,11 @@ def told_list(turns: Turns, detail: str) -> list[str]:
 def sampled_tokens(turns: Turns) -> int:
     """The number of tokens of all messages."""
     return sum(len(turn.reply.action_ids) for turn in turns)
+
+
+def is_formed(episode: Episode, turns: Turns) -> bool:
+    """Say whether there is an answer and the environment could read every act."""
+    return has_answer(episode, turns) and not any(turn.bad_action for turn in turns)
 
 
 def has_answer(episode: Episode, turns: Turns) -> bool:

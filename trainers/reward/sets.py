@@ -27,10 +27,17 @@ def _matched(found: Sequence[str], gold: Sequence[str]) -> float:
     return sum(matched(found, gold, 0.5)) / max(1, len(found), len(gold))
 
 
-FORMS: Mapping[str, Callable[[Sequence[str], Sequence[str]], float]] = {
-    "tw_grpo": _subset,
-    "visual_rft": _matched,
-    "overlap": overlap,
+def _claims(found: Sequence[str], gold: Sequence[str], support: Sequence[str]) -> float:
+    claims, wanted = {*found}, {*gold}
+    factual, relevant = (len(claims.intersection(x)) / max(1, len(claims)) for x in (support, wanted))
+    return (factual + len(claims & wanted) / max(1, len(wanted)) + relevant) / 3
+
+
+FORMS: Mapping[str, Callable[[Sequence[str], Sequence[str], Sequence[str]], float]] = {
+    "tw_grpo": lambda found, gold, _: _subset(found, gold),
+    "visual_rft": lambda found, gold, _: _matched(found, gold),
+    "chestx": _claims,
+    "overlap": lambda found, gold, _: overlap(found, gold),
 }
 
 
@@ -38,9 +45,10 @@ FORMS: Mapping[str, Callable[[Sequence[str], Sequence[str]], float]] = {
 def sets(
     group: Group,
     *,
-    form: Literal["tw_grpo", "visual_rft", "overlap"] = "tw_grpo",
+    form: Literal["tw_grpo", "visual_rft", "chestx", "overlap"] = "tw_grpo",
     found: str = "cited",
     gold: str = "evidence",
+    support: str = "read",
     outcome: float = 1.0,
     format: float = 0.0,
 ) -> Group:
@@ -49,7 +57,8 @@ def sets(
     Both lists are told by the environment in ``info["details"]``, by default the passages cited and the gold ones of turnwise/Search-v0.
     ``tw_grpo`` (soft answers of several choices): |found|/|gold| if nothing is found that is not gold, else 0. ``visual_rft``: found items in
     their order each take the open gold item that is likest, if liker than ½, and the sum of likenesses is divided by the larger number
-    of items, so that further ones cost; likeness is the share of words in both, where the paper has boxes and their overlap. ``overlap``: |∩| / |∪|.
+    of items, so that further ones cost; likeness is the share of words in both, where the paper has boxes and their overlap. ``chestx``
+    (RadRScore): the mean of the shares of found items that are in ``support``, of gold items that are found, of found items that are gold. ``overlap``: |∩| / |∪|.
     ``format`` is paid where there is an answer. Visual-RFT's reward of told confidence is left out. Ours: without gold nothing is earned by the papers' forms.
 
     Worked by hand: gold A, B, C, then with a wrong one; likenesses of 0.8, 0.6 and 0 with two gold items and three found, 1.4 / 3.
@@ -61,6 +70,9 @@ def sets(
     (0.6667, 0.0)
     >>> of(["a b c", "d e f g h", "z"], ["a b", "d e f x y"], "visual_rft"), of(["1", "2", "3"], ["2", "3", "4"], "overlap")
     (0.4667, 0.5)
+    >>> told = {"cited": [*range(20)], "read": [*range(16)], "evidence": [*range(5, 35)]}  # shares of 0.8, 0.5 and 0.75
+    >>> round(sets([episode([0], details=[told])], form="chestx")[0].trajectory.total_reward, 4)
+    0.6833
 
     Raises:
         RecipeError: a weight is below 0.
@@ -68,7 +80,7 @@ def sets(
     not_below_zero("reward 'sets'", outcome=outcome, format=format)
 
     def pay(episode: Episode, turns: Turns) -> Turns:
-        agreed = FORMS[form](told_list(turns, found), told_list(turns, gold))
+        agreed = FORMS[form](*(told_list(turns, name) for name in (found, gold, support)))
         paid = paid_on_last(paid_instead(turns, outcome * part_total(turns, "outcome")), "sets", agreed)
         return paid_on_last(paid, "format", format * has_answer(episode, turns))
 

@@ -8,7 +8,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import (
     Turns,
-    has_answer,
+    is_formed,
     paid_instead,
     paid_on_last,
     part_total,
@@ -50,8 +50,7 @@ def tool_gate(
         outcome = part_total(turns, "outcome")
         calls = [call for turn in turns for call in turn.action.tool_calls if call.name not in answers]
         said = [json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str) for call in calls]
-        formed = has_answer(episode, turns) and not any(turn.bad_action for turn in turns)
-        if not formed or len(set(said)) < len(said):
+        if not is_formed(episode, turns) or len(set(said)) < len(said):
             return paid_on_last(paid_instead(turns, 0.0), "format", -malformed)
         used = bonus * outcome if outcome >= threshold else consolation
         return paid_on_last(paid_instead(turns, outcome), "tool_use", used if calls else 0.0)
