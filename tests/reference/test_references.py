@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import bounds  # noqa: F401  (they register themselves)
+import allocated  # noqa: F401  (they register themselves)
+import bounds  # noqa: F401
 import chosen  # noqa: F401
 import contexts  # noqa: F401
 import distilled  # noqa: F401
@@ -26,6 +27,7 @@ import prefixed  # noqa: F401
 import pytest
 import ratios  # noqa: F401
 import reattempted  # noqa: F401
+import returning  # noqa: F401
 import rows_helped  # noqa: F401
 import rules  # noqa: F401
 import schedules  # noqa: F401
