@@ -90,6 +90,10 @@ FILE_ENVS = {
         "turnwise.envs.foreign.textarena:TextArenaEnv",
         "TextArena's games for one player (turnwise worlds add textarena).",
     ),
+    "foreign/TextWorldExpress-v0": (
+        "turnwise.envs.foreign.textworld_express:TextWorldExpressEnv",
+        "TextWorldExpress's eight games (turnwise worlds add textworld-express; needs Java).",
+    ),
     "foreign/ScienceWorld-v0": (
         "turnwise.envs.foreign.scienceworld:ScienceWorldEnv",
         "ScienceWorld's tasks of a school laboratory (turnwise worlds add scienceworld; needs Java).",
@@ -106,6 +110,7 @@ FORMS = {
     "harbor": "turnwise.envs.images.tasks:folders_suite",
     "reasoning-gym": "turnwise.envs.foreign.reasoning_gym:suite_of",
     "textarena": "turnwise.envs.foreign.textarena:suite_of",
+    "textworld-express": "turnwise.envs.foreign.textworld_express:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",

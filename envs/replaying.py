@@ -17,10 +17,10 @@ from turnwise.tasks.core import Json, Task, digest
 
 Act = TypeVar("Act")
 Answer = TypeVar("Answer")
-World = TypeVar("World", bound="ReplayedWorld[Any, Any]")
+Replayed = TypeVar("Replayed", bound="ReplayedWorld[Any, Any]")
 
 
-class Place(NamedTuple, Generic[Act]):
+class ReplayPlace(NamedTuple, Generic[Act]):
     """Where a world is: its task, all that was done there, and a digest of all that was heard."""
 
     task: str
@@ -34,10 +34,10 @@ class ReplayedWorld(ABC, Generic[Act, Answer]):
     It must therefore answer the same to the same; whoever comes back says what was heard the first time.
     """
 
-    _at: Place[Act] | None = None
+    _at: ReplayPlace[Act] | None = None
 
     @property
-    def place(self) -> Place[Act]:
+    def place(self) -> ReplayPlace[Act]:
         """The place where the world is."""
         assert self._at is not None, "go_to first"
         return self._at
@@ -51,7 +51,7 @@ class ReplayedWorld(ABC, Generic[Act, Answer]):
         at, wanted = self._at, tuple(acts)
         if at is None or at.task != task.id or wanted[: len(at.acts)] != at.acts:
             self._at = None
-            self._at = Place(task.id, (), digest(self._begin(task)))
+            self._at = ReplayPlace(task.id, (), digest(self._begin(task)))
         for act in wanted[len(self.place.acts) :]:
             self.act(act)
         if heard not in ("", self.place.heard):
@@ -69,7 +69,7 @@ class ReplayedWorld(ABC, Generic[Act, Answer]):
         """
         at, self._at = self.place, None
         answer = self._do(act)
-        self._at = Place(at.task, (*at.acts, act), digest(at.heard, self._heard(answer)))
+        self._at = ReplayPlace(at.task, (*at.acts, act), digest(at.heard, self._heard(answer)))
         return answer
 
     @abstractmethod
@@ -88,27 +88,27 @@ class ReplayedWorld(ABC, Generic[Act, Answer]):
         """Return the part of an answer that must be the same whenever the same is done."""
 
 
-class WorldPool(Generic[World]):
+class WorldPool(Generic[Replayed]):
     """Worlds that run and that no environment uses just now: starting one takes a second, or ten.
 
     They outlive environments; at most ``most`` of a kind wait.
     """
 
     def __init__(self, most: int = 16) -> None:
-        self._idle: dict[Hashable, list[World]] = {}
+        self._idle: dict[Hashable, list[Replayed]] = {}
         self._lock = threading.Lock()
         self._most = most
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
-    def take(self, kind: Hashable, make: Callable[[], World]) -> World:
+    def take(self, kind: Hashable, make: Callable[[], Replayed]) -> Replayed:
         """Return a world of this kind that waits, or a new one."""
         with self._lock:
             idle = self._idle.get(kind)
             found = idle.pop() if idle else None
         return found or make()
 
-    def give(self, kind: Hashable, world: World) -> None:
+    def give(self, kind: Hashable, world: Replayed) -> None:
         """Leave a world to whoever asks next."""
         with self._lock:
             idle = self._idle.setdefault(kind, [])

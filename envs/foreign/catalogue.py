@@ -25,6 +25,9 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     "textarena": CatalogueEntry(
         ("textarena==0.7.4", "numpy"), "22 games for one player in text: Mastermind, Sokoban, Minesweeper, …"
     ),
+    "textworld-express": CatalogueEntry(
+        ("textworld-express==1.1.0",), "Eight games of TextWorld's kind, in published folds.", needs="java"
+    ),
     "scienceworld": CatalogueEntry(
         ("scienceworld==1.2.3",), "30 types of tasks of a school laboratory, 7,207 variations.", needs="java"
     ),

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from turnwise.envs.core import AgentEnv, ForkCost, Transition
 from turnwise.envs.foreign.actions import act_of, message_of, tools_of
-from turnwise.envs.foreign.live import LiveWorld, Program
+from turnwise.envs.foreign.live import LiveWorld, WorldProgram
 from turnwise.envs.foreign.named import python_of
-from turnwise.envs.foreign.state import ForeignState, Said
+from turnwise.envs.foreign.state import ForeignState, WorldAnswer
 from turnwise.envs.messages import Message
 from turnwise.envs.replaying import WorldPool
 from turnwise.tasks.core import Json, Task, digest
@@ -41,13 +41,13 @@ class ForeignEnv(AgentEnv[ForeignState]):
     # --- what an author may write ----------------------------------------------------------------
 
     @classmethod
-    def program(cls) -> Program:
+    def program(cls) -> WorldProgram:
         """The program that keeps the world.
 
         Raises:
             MissingDependencyError: its named environment has not been made.
         """
-        return Program(python_of(cls.world), str(cls.side), cls.start, cls.deadline)
+        return WorldProgram(python_of(cls.world), str(cls.side), cls.start, cls.deadline)
 
     # --- the contract ----------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class ForeignEnv(AgentEnv[ForeignState]):
         return self._live
 
     @staticmethod
-    def _state(state: ForeignState, live: LiveWorld, said: Said) -> ForeignState:
+    def _state(state: ForeignState, live: LiveWorld, said: WorldAnswer) -> ForeignState:
         return ForeignState(
             state.task,
             live.place.acts,

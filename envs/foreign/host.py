@@ -1,7 +1,7 @@
 """Runs in the interpreter of a world of others: reads requests as lines of JSON, and answers each with one.
 
 It is a program of its own and needs the standard library alone, of Python 3.8 or later: ``python host.py SIDE.py``. The
-side is a file with a class ``World``; docs/how-to/foreign-worlds.md says what it has. Whatever anything prints goes to
+side is a file whose ``SIDE`` makes a world; docs/how-to/foreign-worlds.md says what it has. Whatever anything prints goes to
 stderr. When stdin closes, whoever started this is gone, and the process ends with all of its session.
 """
 
@@ -32,7 +32,7 @@ def main() -> None:
         request = requests.get()
         try:
             if world is None:
-                world = _side(sys.argv[1]).World()
+                world = _side(sys.argv[1]).SIDE()
             value = _answer(world, request)
             line = json.dumps({"id": request["id"], "value": value})
         except Exception as error:  # noqa: BLE001 (a package may raise anything)

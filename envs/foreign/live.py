@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.envs.foreign.state import Said, read_answer
+from turnwise.envs.foreign.state import WorldAnswer, read_answer
 from turnwise.envs.replaying import ReplayedWorld
 from turnwise.errors import EnvError, InfraError
 from turnwise.tasks.core import Json, Task
@@ -22,7 +22,7 @@ _START = (
 PROTOCOL = 1
 
 
-class Program(NamedTuple):
+class WorldProgram(NamedTuple):
     """A program that keeps a world: an interpreter and the file of the other side; also the key of the pool.
 
     ``start`` and ``deadline`` are the seconds that starting it, and each request after it, may take.
@@ -34,13 +34,13 @@ class Program(NamedTuple):
     deadline: float = 60.0
 
 
-class LiveWorld(ReplayedWorld[str, Said]):
+class LiveWorld(ReplayedWorld[str, WorldAnswer]):
     """One process. It is started when it is first asked, and again after it died or was killed."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: WorldProgram) -> None:
         reap_once()
         self.program = program
-        self.opening = Said()
+        self.opening = WorldAnswer()
         self._process: LineProcess | None = None
 
     @property
@@ -67,7 +67,7 @@ class LiveWorld(ReplayedWorld[str, Said]):
             self._process = None
             raise
 
-    def act(self, act: str) -> Said:
+    def act(self, act: str) -> WorldAnswer:
         """Do something, and return the answer; what was refused is forgotten, since it changed nothing."""
         before = self.place
         said = super().act(act)
@@ -114,8 +114,8 @@ class LiveWorld(ReplayedWorld[str, Said]):
         self.opening = read_answer(self.ask("open", options=dict(task.options)))
         return self.opening.heard
 
-    def _do(self, act: str) -> Said:
+    def _do(self, act: str) -> WorldAnswer:
         return read_answer(self.ask("step", act=json.loads(act)))
 
-    def _heard(self, answer: Said) -> Json:
+    def _heard(self, answer: WorldAnswer) -> Json:
         return answer.heard

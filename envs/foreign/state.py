@@ -22,7 +22,7 @@ class ForeignState(NamedTuple):
     tools: str = "[]"  # as canonical JSON: they may change from turn to turn
 
 
-class Said(NamedTuple):
+class WorldAnswer(NamedTuple):
     """One answer of a world: what it shows, pays and offers, and whether that was the end.
 
     ``refused`` is the answer to an action that means nothing there and changed nothing.
@@ -50,7 +50,7 @@ class Said(NamedTuple):
         ]
 
 
-def read_answer(value: Json) -> Said:
+def read_answer(value: Json) -> WorldAnswer:
     """Return an answer as it was sent, checked field by field.
 
     Raises:
@@ -59,10 +59,10 @@ def read_answer(value: Json) -> Said:
     if not isinstance(value, dict):
         raise _odd("an answer", value)
     given = cast("dict[str, Any]", value)
-    unknown = sorted(set(given) - set(Said._fields))
+    unknown = sorted(set(given) - set(WorldAnswer._fields))
     if unknown:
         raise InfraError(
-            f"A world answers with the field {unknown[0]!r}.", f"Fields: {', '.join(Said._fields)}."
+            f"A world answers with the field {unknown[0]!r}.", f"Fields: {', '.join(WorldAnswer._fields)}."
         )
     for name in ("text", "refused", "system"):
         if not isinstance(given.get(name, ""), str):
@@ -75,7 +75,7 @@ def read_answer(value: Json) -> Said:
     offered = given.get("admissible") or []
     if not isinstance(offered, list) or not all(isinstance(each, str) for each in offered):
         raise _odd("admissible", offered)
-    return Said(
+    return WorldAnswer(
         given.get("text", ""), {name: float(paid) for name, paid in rewards.items()}, end and EndReason(end),
         given.get("refused", ""), tuple(offered), given.get("system", ""), canonical(given.get("tools") or []),
         given.get("details") or {},

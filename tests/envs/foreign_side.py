@@ -11,7 +11,7 @@ import time
 STARTED = time.monotonic()
 
 
-class World:
+class NumbersSide:
     """Find a number; the option ``fault`` says how the package misbehaves when it is told ``now``."""
 
     def open(self, options):
@@ -71,3 +71,6 @@ class World:
 
     def drifts(self):
         return {"text": ""}
+
+
+SIDE = NumbersSide

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 from turnwise.envs.foreign.env import ForeignEnv
-from turnwise.envs.foreign.live import LiveWorld, Program
+from turnwise.envs.foreign.live import LiveWorld, WorldProgram
 from turnwise.envs.replaying import WorldPool
 from turnwise.tasks.core import Json, Split, Task
 
@@ -16,13 +17,13 @@ class StandIn(ForeignEnv):
     """Find a number in a process with an interpreter of its own."""
 
     side = Path(__file__).with_name("foreign_side.py")
-    pool: WorldPool[LiveWorld] = WorldPool()
+    pool: ClassVar[WorldPool[LiveWorld]] = WorldPool()
     deadline = 3.0
     turn_limit = 6
 
     @classmethod
-    def program(cls) -> Program:
-        return Program(sys.executable, str(cls.side), 60.0, cls.deadline)
+    def program(cls) -> WorldProgram:
+        return WorldProgram(sys.executable, str(cls.side), 60.0, cls.deadline)
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:

@@ -10,7 +10,7 @@ from reasoning_gym.factory import DATASETS  # type: ignore[import-not-found]
 from reasoning_gym.utils import extract_answer  # type: ignore[import-not-found]
 
 
-class World:
+class ReasoningGymSide:
     """An item of a data set."""
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -41,3 +41,6 @@ class World:
     def list(self, asked: dict[str, Any]) -> list[str]:
         """The names of all data sets."""
         return sorted(DATASETS)
+
+
+SIDE = ReasoningGymSide

@@ -10,7 +10,7 @@ from scienceworld import ScienceWorldEnv  # type: ignore[import-not-found]
 _NO_LIMIT = 2**30  # turns are counted elsewhere
 
 
-class World:
+class ScienceWorldSide:
     """The simulator with one task."""
 
     def __init__(self) -> None:
@@ -48,3 +48,6 @@ class World:
             "test": self.env.get_variations_test,
         }
         return {name: list(variations()) for name, variations in splits.items()}
+
+
+SIDE = ScienceWorldSide

@@ -10,7 +10,7 @@ import numpy  # type: ignore[import-not-found]
 import textarena  # type: ignore[import-not-found]
 
 
-class World:
+class TextArenaSide:
     """A game and its one player."""
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -45,3 +45,6 @@ class World:
         """What the game said since it was last asked, without the player's own words."""
         _, messages = self.game.get_observation()
         return "\n".join(str(message[1]) for message in messages if message[0] != 0).strip()
+
+
+SIDE = TextArenaSide

@@ -28,6 +28,7 @@ from turnwise.cli import (
     top,
     training,
     view,
+    worlds,
 )
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
@@ -63,6 +64,7 @@ VERBS = {
         machine,
         serving,
         swe,
+        worlds,
     )
     for name, verb in module.VERBS.items()
 }

@@ -28,7 +28,9 @@ FORMS: Mapping[str, Form] = {
         ("env", "task", "seed", "policy", "outcome", "end", "error", "score", "turns"),
     ),
     "new-env": Form("what was written", ("name", "env", "suite", "files")),
-    "check": Form("each requirement with whether it holds and what was seen", ("env", "ok", "requirements")),
+    "check": Form(
+        "each requirement with whether it holds and what was seen", ("env", "ok", "requirements", "unseen")
+    ),
     "new-part": Form("what was written", ("name", "component", "files")),
     "eval": Form(
         "the figures with their intervals, and whether too many episodes failed; of several pairs, `evaluations` holds one such object each, and `not_judged` the others",
@@ -78,4 +80,5 @@ FORMS: Mapping[str, Form] = {
     "bench": Form("each figure with its unit and spread, and the machine", ("name", "machine", "figures")),
     "doctor": Form("each thing that was looked at, by group", ("ok", "findings")),
     "swe": Form("what was made of each package", ()),
+    "worlds": Form("the world that was made or removed, or a list of all", ()),
 }

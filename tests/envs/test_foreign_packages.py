@@ -1,0 +1,76 @@
+"""The packages of others, played really: each where its world was added (`turnwise worlds add NAME`), else skipped."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.foreign import named
+from turnwise.envs.foreign.reasoning_gym import ReasoningGymEnv
+from turnwise.envs.foreign.scienceworld import ScienceWorldEnv
+from turnwise.envs.foreign.textworld_express import TextWorldExpressEnv
+from turnwise.envs.registry import get_suite, make, suite_task
+from turnwise.errors import NotFoundError
+from turnwise.tasks.core import Split
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
+CHECKED = ("reasoning-gym:chain_sum", "textarena:Mastermind-v0", "textworld-express:coin")
+# Cut-off seconds of one item tell nothing of a data set: these take 9 s and more for ten.
+SLOW = {"futoshiki", "knight_swap", "zebra_puzzles", "sokoban", "intermediate_integration", "composite"}
+
+
+def needed(name: str) -> None:
+    if not any(each.ready and not each.needs for each in named.worlds() if each.name == name):
+        pytest.skip(f"turnwise worlds add {name}")
+
+
+def solves(suite: str, index: int = 0) -> bool:
+    found = get_suite(suite)
+    env = make(found.env)
+    try:
+        walked = walk(env, suite_task(found, Split.TEST, index), "gold", seed=index)
+    finally:
+        env.close()
+    return walked.success and abs(walked.score - 1.0) < 1e-9
+
+
+@pytest.mark.parametrize("suite", CHECKED)
+def test_the_contract_is_kept(suite):
+    needed(suite.partition(":")[0])
+    report = check_env(suite, quick=True)
+    assert report.ok, str(report)
+
+
+def test_every_answer_of_reasoning_gym_scores_one():
+    needed("reasoning-gym")
+    sets = sorted(set(ReasoningGymEnv.ask_world()) - SLOW)
+    known = [name for name in sets if ReasoningGymEnv.knows_gold(task_of(f"reasoning-gym:{name}"))]
+    assert len(known) >= 90
+    assert [name for name in known if not solves(f"reasoning-gym:{name}")] == []
+
+
+def test_every_task_of_scienceworld_is_solved_by_its_own_way():
+    needed("scienceworld")
+    names = ScienceWorldEnv.ask_world()
+    assert len(names) == 30
+    assert [name for name in names if not solves(f"scienceworld:{name}")] == []
+
+
+def test_every_game_of_textworld_express_is_solved_by_its_own_way():
+    needed("textworld-express")
+    names = TextWorldExpressEnv.ask_world()
+    assert len(names) == 8
+    assert [
+        name for name in names for index in (0, 1) if not solves(f"textworld-express:{name}", index)
+    ] == []
+
+
+def test_a_name_that_a_world_does_not_have_is_answered_with_the_near_one():
+    needed("reasoning-gym")
+    with pytest.raises(NotFoundError, match="chain_sum"):
+        get_suite("reasoning-gym:chain_sun")
+
+
+def task_of(suite: str):
+    return suite_task(get_suite(suite), Split.TEST, 0)
