@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnwise.trainers.audit.core import AuditFinding, audit
 from turnwise.trainers.audit.task_sets.shared import defects
 from turnwise.trainers.audit.xray.core import Evidence, ProbedSet, ProbedTask, quoted
-from turnwise.trainers.audit.xray.leaks import core_of, plain_in_prompt, shown
+from turnwise.trainers.audit.xray.leaks import plain_in_prompt, shown
 
 _USUAL = 0.15
 
@@ -31,7 +31,7 @@ def answer_shown(probed: ProbedSet) -> AuditFinding:
             )
         if one.task.id in rare and not one.task.hidden:
             return Evidence(
-                f"the answer {quoted(core_of(one.task), 80)!r} stands in the prompt, and those of other tasks do not"
+                f"the answer {quoted(one.task.core, 80)!r} stands in the prompt, and those of other tasks do not"
             )
         return None
 

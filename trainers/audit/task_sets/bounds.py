@@ -6,8 +6,20 @@ from turnwise.agents.evaluation.statistics import Estimate, wilson
 from turnwise.trainers.audit.core import AuditFinding, AuditTable, audit, count, share
 from turnwise.trainers.audit.xray.core import ProbedSet
 
-AGENTS = ("empty", "no-op", "garbage", "wrong", "copy", "key word", "leak", "skip", "repeat", "hedge")
-NEVER = ("empty", "no-op", "garbage", "wrong", "key word", "skip")
+AGENTS = (
+    "empty",
+    "no-op",
+    "garbage",
+    "formed",
+    "wrong",
+    "copy",
+    "key word",
+    "leak",
+    "skip",
+    "repeat",
+    "hedge",
+)
+NEVER = ("empty", "no-op", "garbage", "formed", "wrong", "key word", "skip")
 
 
 @audit()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from turnwise.errors import FileError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.texts import lines_with_ends, reading, utf8
-from turnwise.trainers.audit.xray.answers import gold_forms
+from turnwise.trainers.audit.xray.answers import core_of, gold_forms
 from turnwise.trainers.audit.xray.core import BrokenRow, XTask, quoted
 
 PROMPTS = (
@@ -166,8 +166,13 @@ def _task(
             f"{place} has no answer, and most rows have one.",
             "Add its answer, or name the column: --columns answer=NAME.",
         )
+    forms = (
+        [*gold_forms(_truth(row, {**named, "answer": "solution"})), *gold_forms(truth)]
+        if "answer" not in named
+        else gold_forms(truth)
+    )
     name = next((str(row[key]) for key in _IDS if isinstance(row.get(key), (str, int))), place)
-    return XTask(name, place, prompt, gold_forms(truth), truth, row)
+    return XTask(name, place, prompt, [*dict.fromkeys(forms)], truth, row, core=core_of(truth))
 
 
 def prompt_text(value: Json) -> str:

@@ -28,6 +28,7 @@ class XTask(NamedTuple):
         place: its file and line, or its folder.
         gold: a right answer in the forms in which a judge may want it; empty where none is given.
         truth: the value that the judge compares with.
+        core: a right answer in words without its derivation and marks.
         row: all columns.
         visible: texts that an agent may read beside the prompt, by their paths.
         hidden: texts of tests and solutions.
@@ -41,6 +42,7 @@ class XTask(NamedTuple):
     row: Mapping[str, Json] = {}
     visible: Mapping[str, str] = {}
     hidden: Mapping[str, str] = {}
+    core: str = ""
 
 
 class Attempt(NamedTuple):

@@ -35,14 +35,9 @@ def told_answers(task: XTask) -> list[str]:
     return found
 
 
-def core_of(task: XTask) -> str:
-    """The right answer without what is around it."""
-    return task.gold[min(1, len(task.gold) - 1)].strip() if task.gold else ""
-
-
 def shown(task: XTask) -> str:
     """Say where the right answer of a task in words is shown; "" where it is not."""
-    core = core_of(task)
+    core = task.core
     if not core:
         return ""
     for told in told_answers(task):
@@ -59,7 +54,7 @@ def shown(task: XTask) -> str:
 
 def plain_in_prompt(task: XTask) -> bool:
     """Say if an answer in words, not a number or a choice, stands in the prompt somewhere."""
-    core = _flat(core_of(task))
+    core = _flat(task.core)
     return (
         len(core) >= 5
         and not re.fullmatch(r"[\d.,/ %$-]+", core)

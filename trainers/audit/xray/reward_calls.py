@@ -30,7 +30,8 @@ MODES: Mapping[str, Mapping[str, Json]] = {
 """Conditions under which a judge is asked: as it is, with checks traced, once more in another order, by chance's lowest and highest draw and at
 other dates, and with every time limit passed."""
 _BATCH = 3000
-_HUNG = 87
+_LATE = 3
+"""A task that was late so often is not asked any more under that condition."""
 
 
 class RewardFunction(NamedTuple):
@@ -113,7 +114,8 @@ class RewardDesk:
     ) -> list[tuple[int, Judged]]:
         """Judge attempts at tasks, by their number, under one condition."""
         found: list[tuple[int, Judged]] = []
-        at = 0
+        late: dict[int, int] = {}
+        jobs, at = [*jobs], 0
         while at < len(jobs):
             batch = jobs[at : at + _BATCH]
             places = sorted({number for number, _ in batch})
@@ -126,10 +128,12 @@ class RewardDesk:
             }
             done = self._run(mode, request, min(LIMITS.seconds, 60.0 + self._by.seconds * len(batch)))
             verdicts = self._verdicts(done, len(batch))
-            found += [
-                (n, Judged(attempt, mode, said)) for (n, attempt), said in zip(batch, verdicts, strict=False)
-            ]
+            for (n, attempt), said in zip(batch, verdicts, strict=False):
+                found.append((n, Judged(attempt, mode, said)))
+                late[n] = late.get(n, 0) + said.timeout
             at += max(len(verdicts), 1)
+            if verdicts[-1].timeout and late[batch[len(verdicts) - 1][0]] >= _LATE:
+                jobs[at:] = [one for one in jobs[at:] if late.get(one[0], 0) < _LATE]
         return found
 
     def _run(self, mode: str, request: Mapping[str, Any], seconds: float) -> ExecResult:
@@ -173,6 +177,8 @@ class RewardDesk:
             if missing
             else "Run it by itself first; it is loaded without a network."
         )
+        if "relative import" in said:
+            remedy = "Name the file within its package, beside its __init__.py, or a file of your own that imports the function."
         if said.startswith("AttributeError"):
             remedy = f"Name a function of the file: --reward {Path(self._by.file).name}:FUNCTION."
         raise TurnwiseError(f"{self._by.file} cannot be loaded: {said} ({told.get('place')}).", remedy)

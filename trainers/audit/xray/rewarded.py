@@ -12,6 +12,7 @@ from turnwise.trainers.audit.xray.reward_calls import MODES, RewardDesk, RewardF
 
 VERDICTS = 90
 """About so many verdicts are asked of a task."""
+_REPEATS, _SLOW_S = 6, 0.02
 
 
 def probe_rewarded(
@@ -25,7 +26,8 @@ def probe_rewarded(
             held[number].append(one)
         line = _line(held, line)
         best = [_best(one) for one in held]
-        for mode, jobs in _more(tasks, best):
+        took = sum(one.verdict.seconds for seen in held for one in seen) / max(len(first), 1)
+        for mode, jobs in _more(tasks, best, _REPEATS if took < _SLOW_S else 2):
             for number, one in desk.ask(tasks, jobs, mode):
                 held[number].append(one)
     return [ProbedTask(task, seen, line) for task, seen in zip(tasks, held, strict=True)]
@@ -52,12 +54,14 @@ def _best(seen: Sequence[Judged]) -> Attempt:
     return max(golds, key=lambda one: one.verdict.score if one.verdict.score is not None else -1e9).attempt
 
 
-def _more(tasks: Sequence[XTask], best: Sequence[Attempt]) -> Iterator[tuple[str, list[tuple[int, Attempt]]]]:
+def _more(
+    tasks: Sequence[XTask], best: Sequence[Attempt], repeats: int
+) -> Iterator[tuple[str, list[tuple[int, Attempt]]]]:
     wrong = [Attempt("garbage", "zqx vrml 83151.77 blorp"), Attempt("empty", "")]
     both = [(n, one) for n in range(len(tasks)) for one in (best[n], *wrong)]
     traced = [(n, one) for n in range(len(tasks)) for one in (best[n], wrong[0])]
     yield "trace", traced
-    yield "again", [one for _ in range(6) for one in reversed(both)]
+    yield "again", [one for _ in range(repeats) for one in reversed(both)]
     yield "low", both
     yield "high", both
     hangs = [Attempt("hang", text) for text in HANGS]

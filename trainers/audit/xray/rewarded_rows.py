@@ -16,6 +16,17 @@ from turnwise.trainers.audit.xray.reward_calls import RewardFunction, read_files
 from turnwise.trainers.audit.xray.rewarded import cost, probe_rewarded
 
 _A_VERDICT_S = 0.0005
+COMPLETION = (
+    "completion",
+    "completions",
+    "solution_str",
+    "response",
+    "output",
+    "prediction",
+    "model_output",
+    "generated",
+)
+"""Parameters by which a file's reward function is known where none is named."""
 _HOW = "--reward FILE.py:function, which takes (prompt, answer, completion), (completions, **columns) or (data_source, solution_str, ground_truth, extra_info)."
 
 
@@ -59,9 +70,19 @@ def named_function(path: Path, options: XrayOptions) -> RewardFunction:
         raise TurnwiseError(
             f"{file}:{error.lineno} is no Python: {error.msg}.", "Mend it, or name another file."
         ) from None
+    public = [
+        one
+        for one in parsed.body
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_")
+    ]
+    takes = [
+        one.name
+        for one in public
+        if {arg.arg for arg in (*one.args.args, *one.args.kwonlyargs)} & {*COMPLETION}
+    ]
     there = [one.name for one in ast.walk(parsed) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
-    if not function and "compute_score" in there:
-        function = "compute_score"
+    if not function and (len(takes) == 1 or "compute_score" in takes):
+        function = "compute_score" if "compute_score" in takes else takes[0]
     if not function:
         raise TurnwiseError(
             f"--reward {options.reward} names no function.",
