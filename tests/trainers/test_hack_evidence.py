@@ -59,10 +59,18 @@ def test_a_bound_holds_as_often_as_it_says() -> None:
     assert missed <= 0.1 * 300
 
 
-def honest(rng: Random, update: int) -> Group:
-    """Success rises from a tenth to all; a tenth of the failures are judged like successes throughout."""
-    solved = [rng.random() < min(1.0, 0.1 + update / 40) for _ in range(8)]
-    return group([(1.0, s) if s or rng.random() < 0.1 else (0.2 * rng.random(), s) for s in solved])
+def misjudged(rng: Random, update: int) -> Group:
+    """Success rises to all but for the tenth of tasks that are judged wrongly, so that these alone are left to fail."""
+    if rng.random() < 0.1:
+        return group([(1.0, False)] * 8)
+    solved = [rng.random() < min(1.0, 0.1 + update / 10) for _ in range(8)]
+    return group([(1.0 if s else 0.2 * rng.random(), s) for s in solved])
+
+
+def erring(rng: Random, update: int) -> Group:
+    """One episode in ten is judged wrongly, from the first to the last."""
+    solved = [rng.random() < 0.4 for _ in range(2)]
+    return group([(float(s != (rng.random() < 0.1)), s) for s in solved])
 
 
 def falling(rng: Random, update: int) -> Group:
@@ -78,12 +86,12 @@ def hacking(rng: Random, update: int) -> Group:
     return group([(1.0 if s or f else 0.0, s) for s, f in zip(solved, fooled, strict=True)])
 
 
-@pytest.mark.parametrize(("play", "alarms"), [(honest, 0), (falling, 0), (hacking, 6)])
+@pytest.mark.parametrize(("play", "alarms"), [(misjudged, 0), (erring, 0), (falling, 0), (hacking, 5)])
 def test_what_failed_episodes_are_paid_is_an_alarm_only_where_it_changes(
     play: Callable[[Random, int], Group], alarms: int
 ) -> None:
     found = 0
-    for run in range(6):
+    for run in range(5):
         rng, meter = Random(run), HackMeter(MeterRule(planted=0.0, reference=16))
         for update in range(40):
             meter.see(update + 1, (), [play(rng, update) for _ in range(8)])
