@@ -22,6 +22,7 @@ class ScienceWorldEnv(ForeignEnv):
     )
     world = "scienceworld"
     side = Path(__file__).parent / "sides" / "scienceworld_side.py"
+    deadline = 300.0  # a busy machine: loading a variation looks for its solution
     turn_limit = 200  # the longest of its own solutions takes 191
 
     @classmethod

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from turnwise import registry
 from turnwise.agents.policies.command import read_program
+from turnwise.envs.core import ForkCost
+from turnwise.envs.registry import env_class
 from turnwise.errors import RecipeError, TurnwiseError
 from turnwise.registry import component, components
 from turnwise.trainers.core import TurnBatch
@@ -227,6 +229,14 @@ def test_a_shape_may_make_a_rule_fit_for_episodes_that_share_turns() -> None:
     tree = {"credit": "grpo", "rollout.strategy": "tree", "rollout.group_size": 4}
     assert "share" in refused(tree).cause
     assert load_recipe("shop-quick", {**tree, "shape": ["arpo"]}).shape[0].name == "arpo"
+
+
+def test_nothing_forks_where_nobody_can_go_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = {"credit": "grpo", "rollout.strategy": "tree", "rollout.group_size": 4, "shape": ["arpo"]}
+    load_recipe("shop-quick", tree)
+    monkeypatch.setattr(env_class("turnwise/Shop-v0"), "fork_cost", ForkCost.NONE)
+    assert "nobody can go back" in refused(tree).cause
+    load_recipe("shop-quick")
 
 
 def test_overrides_reach_parts_lists_and_defaults(tmp_path: Path) -> None:

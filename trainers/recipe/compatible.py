@@ -12,8 +12,8 @@ from turnwise.agents.models.small import HEAD_DIMS
 from turnwise.agents.multi_agent import agents_of
 from turnwise.agents.rollout import Request
 from turnwise.agents.workers.hosted import parse_address
-from turnwise.envs.core import EndReason
-from turnwise.envs.registry import get_suite
+from turnwise.envs.core import EndReason, ForkCost
+from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
 from turnwise.tasks.core import Task
@@ -109,6 +109,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from misfits_of_the_foreign(recipe)
     yield from _misfitting_payments(recipe, strategy)
     yield from _misfitting_help(recipe, strategy)
+    yield from _misfitting_forks(recipe, strategy)
     absent = recipe.needs - measurable()
     absent -= {name for part, seam in recipe.givers for name in part.component(seam).gives}
     if absent and recipe.teacher is None and absent <= {*GIVES}:
@@ -212,6 +213,16 @@ def _try_loss(part: LossPart, advantage: list[list[float]]) -> None:
     rows = token_batch([[-1.0] * len(row) for row in advantage], advantage)
     needs = [name for name in part.needs("loss") if name.startswith("token_")]
     part.make()(dataclasses.replace(rows, signals={name: torch.zeros_like(rows.logp_RT) for name in needs}))
+
+
+def _misfitting_forks(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
+    """A strategy that begins episodes in the middle of others, where an environment cannot be gone back in."""
+    for name in recipe.suites if strategy.shared_turns or strategy.gives else ():
+        if env_class(get_suite(name).env).fork_cost is ForkCost.NONE:
+            yield RecipeProblem(
+                f"rollout.strategy {strategy.name!r} goes on from moments of an episode, and {name} declares that nobody can go back in it.",
+                "Set rollout.strategy: chain.",
+            )
 
 
 def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
