@@ -7,6 +7,8 @@ from turnwise.trainers.audit.core import AuditCurve, AuditFigure, AuditFinding, 
 from turnwise.trainers.audit.running import AuditedRuns
 from turnwise.trainers.report.hacks import read_hacks
 
+_FOUND = ("test", "update", "suite", "task", "seed", "paid")
+
 
 @audit()
 def hacks(played: AuditedRuns) -> AuditFinding:
@@ -30,7 +32,7 @@ def hacks(played: AuditedRuns) -> AuditFinding:
         figures,
         [
             AuditTable("tests", ("test", "seen", "rate", "honest at most", "evidence", "alarm at"), tests),
-            AuditTable("newest episodes found", ("test", "update", "suite", "task", "seed", "paid"), found),
+            *([AuditTable("newest episodes found", _FOUND, found)] if found else ()),
         ],
         [
             AuditCurve(one.name, [float(x) for x, _ in one.evidence], [y for _, y in one.evidence])
