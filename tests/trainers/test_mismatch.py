@@ -1,0 +1,351 @@
+"""Logs with a fault each, made of a random model: the fault is named, with its place; and lines that are no rows are refused."""
+
+import copy
+import json
+import math
+import random
+
+import pytest
+import torch
+
+from turnwise.agents.models.loading import load_causal, load_tokenizer
+from turnwise.agents.models.small import build_small_model
+from turnwise.cli.app import run as run_verb
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
+from turnwise.trainers.mismatch.case import MismatchModels
+from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling
+from turnwise.trainers.mismatch.deciding import detectors
+from turnwise.trainers.mismatch.faults.quantized import Rounding, rounded
+from turnwise.trainers.mismatch.reading import read_rows, row_of
+from turnwise.trainers.mismatch.telling import REMEDIES, TITLES
+
+WORDS = [
+    "the",
+    "red",
+    "wool",
+    "scarf",
+    "is",
+    "in",
+    "box",
+    "seven",
+    "and",
+    "costs",
+    "less",
+    "than",
+    "a",
+    "blue",
+    "hat",
+    "of",
+    "felt",
+    "from",
+    "the",
+    "old",
+    "shop",
+]
+ROWS, TURNS, LENGTH = 8, 2, 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small model whose distributions are neither flat nor sure."""
+    path = tmp_path_factory.mktemp("mismatch") / "model"
+    build_small_model(path, [" ".join(WORDS)] * 4, layers=2, width=64, heads=2, vocab_size=320, context=256)
+    model = load_causal(path, torch.float32)
+    for weight in model.parameters():
+        weight.data *= 2.5 if weight.dim() > 1 else 1.0
+    model.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return load_causal(folder, torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder):
+    return load_tokenizer(folder)
+
+
+@pytest.fixture(scope="module")
+def other(model):
+    """The model some steps of training ago."""
+    moved = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(1)
+    for weight in moved.parameters():
+        weight.data += 0.01 * torch.randn(weight.shape, generator=generator)
+    return moved
+
+
+class Talk:
+    """Conversations that an engine samples; ``seen`` changes the prompt that it reads, ``kept`` what it read of its own turns."""
+
+    def __init__(
+        self,
+        tokenizer,
+        engine,
+        settings=PLAIN,
+        *,
+        raw=False,
+        late=None,
+        seen=None,
+        kept=None,
+        stop=True,
+        since=0,
+    ):
+        self.tokenizer, self.engine, self.settings, self.raw = tokenizer, engine, settings, raw
+        self.late, self.seen, self.kept, self.stop, self.since = late, seen, kept, stop, since
+
+    def encode(self, text):
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    @torch.no_grad()
+    def sample(self, model, context, rng, settings):
+        cache, given, ids, logps = None, context, [], []
+        for _ in range(LENGTH):
+            out = model(input_ids=torch.tensor([given]), past_key_values=cache, use_cache=True)
+            cache, logits = out.past_key_values, out.logits[0, -1].float()
+            own = logits.log_softmax(-1)
+            logp = (logits / settings.temperature).log_softmax(-1)
+            order = logp.argsort(descending=True)
+            before = logp[order].exp().cumsum(0) - logp[order].exp()
+            cut = (
+                order[before >= settings.top_p]
+                if settings.top_p < 1
+                else order[settings.top_k or len(order) :]
+            )
+            logp = logp.index_fill(0, cut, -math.inf).log_softmax(-1)
+            token = rng.choices(range(len(logp)), logp.exp().tolist())[0]
+            ids.append(token)
+            logps.append(float((own if self.raw else logp)[token]))
+            if self.stop and token == self.tokenizer.eos_token_id:
+                break
+            given = [token]
+        return ids, logps
+
+    def row(self, number, model):
+        rng = random.Random(number)
+        ids, context, sampled, logps, messages = [], [], [], [], []
+        late = self.late is not None and number < self.since
+        for turn in range(TURNS):
+            said = " ".join(rng.choices(WORDS, k=6))
+            messages.append({"role": "user", "content": said})
+            closed = "<|end|>" if turn and ids[-1] != self.tokenizer.eos_token_id else ""
+            piece = self.encode(f"{closed}<|user|>{said}<|assistant|>")
+            ids += piece
+            context += piece if self.seen is None or late else self.encode(self.seen(said, turn))
+            new, logp = self.sample(self.late if late else model, context, rng, self.settings)
+            sampled.append([len(ids), len(ids) + len(new)])
+            ids += new
+            context += self.kept(new) if self.kept else new
+            logps += logp
+            messages.append(
+                {"role": "assistant", "content": self.tokenizer.decode(new, skip_special_tokens=True)}
+            )
+        return {"token_ids": ids, "sampled": sampled, "logprobs": logps, "messages": messages}
+
+    def rows(self, count=ROWS):
+        return [self.row(number, self.engine) for number in range(count)]
+
+
+@pytest.fixture
+def named(model, tokenizer):
+    """The report on rows that a model should have sampled."""
+
+    def ask(rows, **models):
+        read = [row_of(json.loads(json.dumps(row)), number) for number, row in enumerate(rows)]
+        return examine(read, MismatchModels(model, tokenizer, ends=ends_of(tokenizer, ()), **models))
+
+    return ask
+
+
+def again(tokenizer, ids):
+    return tokenizer.encode(tokenizer.decode(ids), add_special_tokens=False)
+
+
+def test_a_log_of_the_model_itself_has_no_fault_in_any_precision(named, tokenizer, model, other):
+    report = named(Talk(tokenizer, model).rows(), also={"older": lambda: other})
+    assert (report.fault, report.begins) == ("none", None)
+    half = Talk(tokenizer, copy.deepcopy(model).to(torch.bfloat16)).rows()
+    assert named(half).fault == "none"
+    declared = DeclaredSampling(0.7, 0.9)
+    rows = [row | {"temperature": 0.7, "top_p": 0.9} for row in Talk(tokenizer, model, declared).rows()]
+    assert named(rows).fault == "none"
+    assert named([row | {"top_p": 0.7} for row in rows]).fault == "truncated_sampling"
+
+
+def test_weights_are_stale_from_the_row_on_where_they_were_not_renewed(named, tokenizer, model, other):
+    rows = Talk(tokenizer, other, late=model, since=4).rows()
+    report = named(rows, also={"older": lambda: other, "innocent": lambda: rounded(other, Rounding("int4"))})
+    assert (report.fault, report.begins, report.data) == ("stale_weights", (4, 0, 0), {"weights": "older"})
+    assert report.figures["left"] < 0.01
+    unknown = named(rows)
+    assert unknown.fault == "stale_weights"
+    assert unknown.confidence < 0.7
+    assert named(rows, without_adapter=lambda: other).fault == "missing_adapter"
+
+
+@pytest.mark.parametrize(
+    ("settings", "raw", "fault", "data"),
+    [
+        (DeclaredSampling(0.7), False, "temperature", {"temperature": 0.7}),
+        (DeclaredSampling(0.4), True, "temperature", {"temperature": 0.4, "raw": True}),
+        (DeclaredSampling(top_k=5), False, "truncated_sampling", {"top_k": 5}),
+        (DeclaredSampling(top_p=0.8), True, "truncated_sampling", {"raw": True}),
+    ],
+)
+def test_settings_are_seen_in_log_probabilities_or_else_in_the_tokens(
+    named, tokenizer, model, settings, raw, fault, data
+):
+    report = named(Talk(tokenizer, model, settings, raw=raw).rows())
+    assert report.fault == fault
+    assert {
+        key: pytest.approx(value, abs=0.11 if raw else 0.01) for key, value in data.items()
+    }.items() <= report.data.items()
+    assert report.begins == (0, 0, 0)
+
+
+def test_the_way_in_which_weights_are_rounded_is_found(named, tokenizer, model):
+    report = named(Talk(tokenizer, rounded(model, Rounding("int4", 32))).rows(6))
+    assert (report.fault, report.data["way"]) == ("quantized_engine", "int4, with one scale for 32 weights")
+
+
+def test_a_prompt_of_another_template_is_found_from_the_turn_on_where_it_was_read(named, tokenizer, model):
+    def seen(said, turn):
+        ours = f"<|user|>{said}<|assistant|>"
+        return f"<|im_end|>\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n" if turn else ours
+
+    report = named(Talk(tokenizer, model, seen=seen).rows())
+    assert (report.fault, report.begins) == ("wrong_template", (0, 1, 0))
+    assert "ChatML" in report.said[0]
+
+
+def test_a_row_that_is_not_what_the_template_writes_for_its_messages_is_found(named, tokenizer, model):
+    rows = Talk(tokenizer, model).rows()
+    report = named(
+        [row | {"messages": [{"role": "system", "content": "Be short."}, *row["messages"]]} for row in rows]
+    )
+    assert (report.fault, report.begins) == ("wrong_template", (0, 0, 0))
+
+
+def test_an_end_that_the_framework_put_there_is_found(named, tokenizer, model):
+    rows = []
+    for row in Talk(tokenizer, model).rows():
+        ids, spans, logps, at = [], [], iter(row["logprobs"]), 0
+        said = []
+        for start, stop in row["sampled"]:
+            ids += [*row["token_ids"][at:start], *row["token_ids"][start:stop], tokenizer.eos_token_id]
+            spans.append([len(ids) - (stop - start) - 1, len(ids)])
+            said += [*(next(logps) for _ in range(start, stop)), 0.0]
+            at = stop + 1  # the template's own end
+        rows.append({"token_ids": ids, "sampled": spans, "logprobs": said})
+    report = named(rows)
+    assert report.fault == "wrong_end_token"
+    assert report.begins.token == LENGTH
+    assert "not sampled" in report.said[0]
+
+
+def test_history_that_went_through_text_is_found_in_the_row_and_between_calls(named, tokenizer, model):
+    talk = Talk(tokenizer, model, kept=lambda ids: again(tokenizer, ids))
+    rows = talk.rows()
+    report = named(rows)
+    assert (report.fault, report.begins.turn) == ("retokenized_history", 1)
+    sampled = Talk(tokenizer, model).rows()
+    calls = []
+    for number, row in enumerate(sampled):
+        (a, b), (c, d) = row["sampled"]
+        ids, n = row["token_ids"], b - a
+        calls.append(
+            {
+                "episode": number,
+                "turn": 0,
+                "prompt_ids": ids[:a],
+                "completion_ids": ids[a:b],
+                "logprobs": row["logprobs"][:n],
+            }
+        )
+        prompt = [*ids[:a], *again(tokenizer, ids[a:b]), *ids[b:c]]
+        calls.append(
+            {
+                "episode": number,
+                "turn": 1,
+                "prompt_ids": prompt,
+                "completion_ids": ids[c:d],
+                "logprobs": row["logprobs"][n:],
+            }
+        )
+    report = named(calls)
+    assert report.fault == "retokenized_history"
+    assert report.begins.turn == 1
+    assert "the row has" in report.said[0]
+
+
+def test_rows_are_the_same_in_each_of_their_forms():
+    forms = [
+        {"token_ids": [5, 6, 7, 8, 9], "sampled": [[2, 3], [4, 5]], "logprobs": [-1, -2.0]},
+        {"token_ids": [5, 6, 7, 8, 9], "mask": [0, 0, 1, 0, 1], "logprobs": [None, None, -1, 0, -2.0]},
+        {"prompt_ids": [5, 6], "completion_ids": [7, 8, 9], "mask": [1, 0, 1], "logprobs": [-1, 0, -2.0]},
+    ]
+    read = [row_of(form, 0) for form in forms]
+    assert {(row.ids, row.turns) for row in read} == {((5, 6, 7, 8, 9), ((2, 3), (4, 5)))}
+    assert {str(row.logprobs) for row in read} == {"(nan, nan, -1.0, nan, -2.0)"}
+    assert [*read[0].pieces] == [(5, 6), (8,), ()]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[]", "no object"),
+        ('{"ids": [1]}', "neither token_ids nor"),
+        ('{"token_ids": [1, 2]}', "neither sampled nor mask"),
+        ('{"token_ids": [1, "a"], "mask": [0, 1]}', "no list of token ids"),
+        ('{"token_ids": [1, 2], "sampled": [[1, 3]], "logprobs": [-1, -1]}', "leave the 2 tokens"),
+        ('{"token_ids": [1, 2], "sampled": [[0, 1]], "logprobs": [-1]}', "after no prompt"),
+        ('{"token_ids": [1, 2], "mask": [0, 1], "logprobs": [-1, -1, -1]}', "logprobs has 3 entries"),
+        ('{"token_ids": [1, 2], "mask": [0, 1], "logprobs": [0.7]}', "a log-probability is 0.7"),
+        ('{"token_ids": [1, 2], "mask": [0, 1], "logprobs": [NaN]}', "a log-probability is nan"),
+        ('{"token_ids": [1, 2], "mask": [0, 1], "logprobs": [-1], "top_p": 0}', "top_p is 0"),
+        (
+            '{"token_ids": [1, 2], "mask": [0, 1], "logprobs": [-1], "logprobs_mode": "own"}',
+            "raw or processed",
+        ),
+        (
+            '{"token_ids": [1, 2], "mask": [0, 1], "logprobs": [null]}',
+            "no sampled token with a log-probability",
+        ),
+    ],
+)
+def test_a_line_that_is_no_row_is_refused_with_its_place(tmp_path, line, said):
+    log = tmp_path / "log.jsonl"
+    log.write_text(line + "\n")
+    with pytest.raises(TurnwiseError) as error:
+        read_rows(log)
+    assert said in error.value.cause
+    assert "log.jsonl" in error.value.cause
+
+
+def test_a_log_of_another_tokeniser_and_a_checkpoint_that_is_not_there_are_refused(tmp_path, folder):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"token_ids": [1, 5000], "mask": [0, 1], "logprobs": [-1]}')
+    with pytest.raises(TurnwiseError, match="has the token 5000"):
+        mismatch(log, str(folder))
+    (tmp_path / "run" / "checkpoints" / "step-000040").mkdir(parents=True)
+    with pytest.raises(TurnwiseError) as error:
+        located(f"{tmp_path}/run@41")
+    assert "@40" in error.value.remedy
+
+
+def test_every_fault_has_its_words_and_at_least_one_detector(named, tokenizer, model):
+    assert {*TITLES} == {*REMEDIES} == {*FAULTS}
+    assert len(detectors()) >= len(FAULTS) - 1
+
+
+def test_the_command_answers_in_json_and_by_its_exit_code(tmp_path, folder, tokenizer, model, capfd):
+    log = tmp_path / "log.jsonl"
+    rows = Talk(tokenizer, model, DeclaredSampling(0.6)).rows(5)
+    log.write_text("\n".join(json.dumps(row) for row in rows))
+    assert run_verb(["mismatch", str(log), "--model", str(folder), "--json"]) == 1
+    assert json.loads(capfd.readouterr().out)["fault"] == "temperature"
+    assert run_verb(["mismatch", str(log), "--model", str(folder), "--temperature", "0.6"]) == 0
+    assert "No fault" in capfd.readouterr().out
