@@ -98,8 +98,7 @@ def _others(
                     continue
                 text = "".join(words[at : at + width])
                 for cut in range(1, len(text)):
-                    pair = vocabulary.get(text[:cut]), vocabulary.get(text[cut:])
-                    own = history[at : at + width]
-                    if pair[0] is not None and pair[1] is not None and pair != own:
-                        found.append((*history[:at], *pair, *history[at + width :]))
+                    one, two = vocabulary.get(text[:cut]), vocabulary.get(text[cut:])
+                    if one is not None and two is not None and (one, two) != history[at : at + width]:
+                        found.append((*history[:at], one, two, *history[at + width :]))
     return found
