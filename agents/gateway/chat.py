@@ -91,17 +91,16 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     Raises:
         RefusedError: it is none, or asks for what cannot be done.
     """
-    tools = () if body.get("tools") is None else _tools(body["tools"])
-    known = _KEYS if tools else {**_KEYS, "tool_choice": ("auto", "none")}
+    known = _KEYS if body.get("tools") else {**_KEYS, "tool_choice": ("auto", "none")}
     handed_on = _WISHES if sampled.hands_on else ()
     check_keys(body, known, handed_on)
     check_sampling(body, sampled)
-    given = read_list(body.get("messages"), "messages")
-    if not given:
+    messages, tools = conversation(body.get("messages"), body.get("tools"))
+    if not messages:
         raise bad("messages must not be empty.", "messages")
     options = read_object(body.get("stream_options") or {}, "stream_options")
     return ChatRequest(
-        tuple(_message(one, f"messages[{n}]") for n, one in enumerate(given)),
+        messages,
         tools,
         read_limit(body, "max_completion_tokens", "max_tokens"),
         read_flag(body, "stream"),
@@ -109,6 +108,16 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
         read_text(body.get("model") or "", "model"),
         wishes=asked_for(body, known, handed_on),
     )
+
+
+def conversation(messages: Any, tools: Any = None) -> tuple[tuple[Message, ...], tuple[Tool, ...]]:
+    """Read a conversation in the form of chat completions, with the tools that were offered in it.
+
+    Raises:
+        RefusedError: it is none.
+    """
+    read = tuple(_message(one, f"messages[{n}]") for n, one in enumerate(read_list(messages, "messages")))
+    return read, () if tools is None else _tools(tools)
 
 
 def answer(asked: ChatRequest, answered: Answered) -> Json:

@@ -57,7 +57,8 @@ class LoraOptions:
 class ImitationOptions:
     """Options of a warm start's imitation: whom, on how many episodes, in which batches, at which peak rate.
 
-    ``observation_weight`` is what the environment's tokens weigh in the loss, where the agent's weigh 1.
+    ``observation_weight`` is what the environment's tokens weigh in the loss, where the agent's weigh 1. ``chats`` is a file of
+    chats that is imitated in the demonstrator's place; "" is none.
     """
 
     demonstrator: str
@@ -65,3 +66,14 @@ class ImitationOptions:
     batch_size: int
     learning_rate: float
     observation_weight: float
+    chats: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What is imitated, in words."""
+        return imitated(self.demonstrator, self.chats)
+
+
+def imitated(demonstrator: str, chats: str) -> str:
+    """Say whose episodes, or which chats, a warm start imitates."""
+    return f"chats of {chats}" if chats else f"episodes of scripted:{demonstrator}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import RunError
 from turnwise.tasks.core import derive_rng
+from turnwise.trainers.learn.chats import Chats
 from turnwise.trainers.learn.collate import collate_rows
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.options import ImitationOptions
@@ -144,26 +146,33 @@ async def warm_start(
     env_workers: int | WorkerPool = 0,
     limits: Limits | None = None,
     done: int = 0,
+    context: int = sys.maxsize,
 ) -> None:
-    """Train on demonstrations, each seen once; the rate rises over 30 steps, then falls as a cosine to a tenth.
+    """Train on demonstrations, each seen once, or on chats; the rate rises over 30 steps, then falls as a cosine to a tenth.
+
+    ``context`` is the number of tokens that a chat may have.
 
     ``on_step(step, steps, metrics)`` is called after each step, counted from 1; it ends the warm start by
     returning False. ``done`` steps were made before.
     """
     steps = options.episodes // options.batch_size
+    chats = Chats(options.chats, renderer, context, seed) if options.chats else None
     for step in range(done, steps):
         first = step * options.batch_size
-        shown = await demonstrations(
-            mixture,
-            options.demonstrator,
-            seed,
-            options.batch_size,
-            first,
-            env_options,
-            renderer,
-            env_workers=env_workers,
-            limits=limits,
-        )
+        if chats is not None:
+            shown = chats.batch(first, options.batch_size)
+        else:
+            shown = await demonstrations(
+                mixture,
+                options.demonstrator,
+                seed,
+                options.batch_size,
+                first,
+                env_options,
+                renderer,
+                env_workers=env_workers,
+                limits=limits,
+            )
         rows = collate_rows(shown)
         rate = options.learning_rate * min(1.0, (step + 1) / 30) * _cosine(step / steps)
         if not on_step(step + 1, steps, learner.supervise(rows, options.observation_weight, rate)):

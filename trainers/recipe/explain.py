@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from turnwise.trainers.learn.options import imitated
 from turnwise.trainers.recipe.algorithms import departures, get_algorithm, shown
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
 from turnwise.trainers.recipe.numbers import number_at
@@ -197,7 +198,7 @@ def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
     lines = [f"model: {model}{adapters}; {recipe.engine.kind} samples from it"]
     if warm is not None:
         lines.append(
-            f"warm start: cross-entropy on {warm.episodes} episodes of scripted:{warm.demonstrator} "
+            f"warm start: cross-entropy on {warm.episodes} {imitated(warm.demonstrator, warm.chats)} "
             f"(observations weigh {warm.observation_weight:g})"
         )
     played = f"{rollout.groups} tasks × {rollout.group_size} episodes"

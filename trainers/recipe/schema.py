@@ -141,14 +141,17 @@ class SamplingOptions(Section):
 
 
 class WarmStart(Section):
-    """Supervised learning (behaviour cloning) on episodes that a scripted agent plays, before reinforcement
-    learning."""
+    """Supervised learning (behaviour cloning) on episodes that a scripted agent plays, or on chats of a file, before
+    reinforcement learning."""
 
     demonstrator: str = "gold"
     """This scripted policy is imitated (`turnwise list policy`)."""
+    chats: str = ""
+    """The chats of this file of JSON lines are imitated instead, each line with `messages` (and `tools`) as chat completions
+    have them, `conversations`, or `prompt` and `completion`."""
     episodes: Count = 4000
-    """The warm start shows this many demonstration episodes; each is seen once, and the number is rounded down to whole
-    batches."""
+    """The warm start shows this many demonstration episodes, each once; the number is rounded down to whole
+    batches. Chats are shown again, in another order, where the file has fewer."""
     batch_size: Count = 16
     """One optimizer step takes this many episodes."""
     learning_rate: Rate = 1e-3

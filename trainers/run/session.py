@@ -159,9 +159,9 @@ class TrainingSession:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
         roles, talk = self.options.roles, self.options.talk
-        place = placed_engine(self._placement, roles, self.source, self._context, self.run.path)
+        place = placed_engine(self._placement, roles, self.source, self.context, self.run.path)
         options = publishing(self._placed.enter_context(place), roles)
-        engine = make_engine(options, self.source, self.device, self._context)
+        engine = make_engine(options, self.source, self.device, self.context)
         self._engine = check_trainable(engine, options.kind, in_flight=bool(roles.staleness))
         belongs_to = getattr(engine, "belongs_to", None)  # engines that several runs can reach
         if belongs_to is not None:
@@ -203,12 +203,12 @@ class TrainingSession:
             learner=self.learner,
             tokenizer=self.tokenizer,
             renderer=self.renderer,
-            context=self._context,
+            context=self.context,
             env_options=self.options.play.env_options,
         )
 
     @property
-    def _context(self) -> int:
+    def context(self) -> int:
         """Number of tokens that the model can read."""
         config = base_of(self.learner.model).config.get_text_config()
         return self.options.roles.context or int(config.max_position_embeddings)

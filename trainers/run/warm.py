@@ -40,7 +40,7 @@ async def imitate(
     """
     play, imitation = options.play, options.imitation
     began, again = time.monotonic(), f", after step {done}" if done else ""
-    log(f"warm start: {imitation.episodes} episodes of scripted:{imitation.demonstrator}{again}")
+    log(f"warm start: {imitation.episodes} {imitation.shown}{again}")
 
     def on_step(step: int, steps: int, metrics: Mapping[str, float]) -> bool:
         note(step, metrics)
@@ -64,4 +64,5 @@ async def imitate(
         env_workers=workers or 0,
         done=done,
         limits=play.limits,
+        context=session.context,
     )
