@@ -120,6 +120,18 @@ def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any)
 
 
 @pytest.mark.slow
+def test_a_warm_start_imitates_the_chats_of_a_file(runs: Runs) -> None:
+    row = {"messages": [{"role": "user", "content": "say"}, {"role": "assistant", "content": "b a"}]}
+    (runs.folder / "chats.jsonl").write_text(json.dumps(row) + "\n")
+    chats = {"chats": str(runs.folder / "chats.jsonl"), "episodes": 96, "batch_size": 4, "learning_rate": 0.02}
+    runs(warm_start=chats, updates=0)
+    nll = [row["action_nll"] for row in runs.rows("warm_start")]
+    assert len(nll) == 24
+    assert nll[-1] < 0.5 * nll[0], "one chat is learned"
+    assert any("96 chats of" in line for line in runs.said)
+
+
+@pytest.mark.slow
 def test_adapters_train_without_a_reference_too(runs: Runs) -> None:
     runs(model__lora={"rank": 2})
     assert not (runs.folder / "run/start").exists()

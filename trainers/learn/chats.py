@@ -133,19 +133,20 @@ def demonstrated_chat(chat: WrittenChat, renderer: Renderer) -> Trajectory:
     """A chat with its tokens, as :class:`~turnwise.agents.policies.model.DemonstrationPolicy` gives them to a script's episode."""
     turns: list[Turn] = []
     told: list[Message] = []
-    kept, last = renderer.conversation(None), ()
+    kept = renderer.conversation(None)
     for written in chat.turns:
         told.extend(written.observation)
         fresh = not turns
         if fresh:
             ids = renderer.start(told, chat.tools, kept)
         else:
-            more = renderer.extend(told, len(written.observation), last[-1], chat.tools, kept)
+            more = renderer.extend(
+                told, len(written.observation), turns[-1].reply.action_ids[-1], chat.tools, kept
+            )
             ids, fresh = more.ids, more.fresh
-        last = renderer.reply_ids(written.said)
         parent = ROOT if fresh and turns else PREVIOUS
         source = "" if written.weight else READ
-        reply = Reply(written.said, ids, last, parent=parent, source=source)
+        reply = Reply(written.said, ids, renderer.reply_ids(written.said), parent=parent, source=source)
         turns.append(Turn(Messages(written.observation), reply, 0.0, {}, "", weight=written.weight))
         told.append(written.said)
     return Trajectory(tuple(turns))

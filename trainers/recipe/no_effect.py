@@ -201,11 +201,6 @@ def _schedule(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"optimizer.warmup {recipe.optimizer.warmup} never ends: there are {updates * recipe.steps} steps.",
             "Lower it.",
         )
-    if warm is not None and warm.chats and "demonstrator" in warm.model_fields_set:
-        yield RecipeProblem(
-            f"warm_start.demonstrator {warm.demonstrator!r} can have no effect: the chats of {warm.chats} are imitated.",
-            "Remove one of them.",
-        )
     if warm is not None and warm.episodes < warm.batch_size:
         yield RecipeProblem(
             f"warm_start.episodes {warm.episodes} is less than one batch of {warm.batch_size}.",

@@ -147,8 +147,8 @@ class WarmStart(Section):
     demonstrator: str = "gold"
     """This scripted policy is imitated (`turnwise list policy`)."""
     chats: str = ""
-    """The chats of this file of JSON lines are imitated instead, each line with `messages` (and `tools`) as chat completions
-    have them, `conversations`, or `prompt` and `completion`."""
+    """The chats of this file of JSON lines are imitated in the demonstrator's place. Each line has `messages` (and `tools`)
+    as chat completions have them, `conversations`, or `prompt` and `completion`."""
     episodes: Count = 4000
     """The warm start shows this many demonstration episodes, each once; the number is rounded down to whole
     batches. Chats are shown again, in another order, where the file has fewer."""
