@@ -123,7 +123,12 @@ def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any)
 def test_a_warm_start_imitates_the_chats_of_a_file(runs: Runs) -> None:
     row = {"messages": [{"role": "user", "content": "say"}, {"role": "assistant", "content": "b a"}]}
     (runs.folder / "chats.jsonl").write_text(json.dumps(row) + "\n")
-    chats = {"chats": str(runs.folder / "chats.jsonl"), "episodes": 96, "batch_size": 4, "learning_rate": 0.02}
+    chats = {
+        "chats": str(runs.folder / "chats.jsonl"),
+        "episodes": 96,
+        "batch_size": 4,
+        "learning_rate": 0.02,
+    }
     runs(warm_start=chats, updates=0)
     nll = [row["action_nll"] for row in runs.rows("warm_start")]
     assert len(nll) == 24
