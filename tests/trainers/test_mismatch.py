@@ -281,6 +281,36 @@ def test_history_that_went_through_text_is_found_in_the_row_and_between_calls(na
     assert "the row has" in report.said[0]
 
 
+def test_what_other_trainers_hold_is_read_under_their_names(tmp_path):
+    log = tmp_path / "log.jsonl"
+    batch = {
+        "prompt_token_ids": [[5, 6]] * 2,
+        "response_ids": [[7, 8, 9]] * 2,
+        "loss_masks": [[1, 0, 1]] * 2,
+        "rewards": [0, 1],
+    }
+    lines = [
+        {
+            "prompt_ids": [5, 6],
+            "response_ids": [7, 8, 9],
+            "response_mask": [1, 0, 1],
+            "response_logprobs": [-1, 0, -2],
+        },
+        {
+            "input_ids": [5, 6, 7, 8, 9],
+            "loss_mask": [False, False, True, False, True],
+            "inference_logprobs": [0, 0, -1, 0, -2],
+        },
+        batch | {"rollout_logprobs": [[-1, 0, -2]] * 2},
+    ]
+    log.write_text("\n".join(map(json.dumps, lines)))
+    rows = read_rows(log)
+    assert {(row.ids, row.turns, str(row.logprobs)) for row in rows} == {
+        ((5, 6, 7, 8, 9), ((2, 3), (4, 5)), "(nan, nan, -1.0, nan, -2.0)")
+    }
+    assert [row.number for row in rows] == [0, 1, 2, 3]
+
+
 def test_rows_are_the_same_in_each_of_their_forms():
     forms = [
         {"token_ids": [5, 6, 7, 8, 9], "sampled": [[2, 3], [4, 5]], "logprobs": [-1, -2.0]},

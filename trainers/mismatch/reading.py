@@ -13,6 +13,7 @@ from turnwise.agents.log.episodes import LOG_NAME
 from turnwise.errors import FileError, TurnwiseError
 from turnwise.texts import read_json_lines
 from turnwise.trainers.mismatch.core import PLAIN, DeclaredSampling, LoggedRow
+from turnwise.trainers.mismatch.dialects import in_our_words
 
 FORM = "docs/how-to/mismatch.md describes the lines of a log."
 SURE = 1e-3
@@ -49,11 +50,14 @@ def read_rows(path: Path, declared: DeclaredSampling = PLAIN) -> list[LoggedRow]
 
 def of_lines(path: Path, declared: DeclaredSampling) -> Iterator[LoggedRow]:
     """Read JSON lines of the form that the page describes."""
-    for number, (line, value) in enumerate(read_json_lines(path, FORM)):
-        try:
-            yield row_of(value, number, declared)
-        except NoRowError as error:
-            raise FileError(f"{path}:{line} is no row: {error}.", FORM) from None
+    number = 0
+    for line, value in read_json_lines(path, FORM):
+        for row in in_our_words(value):
+            try:
+                yield row_of(row, number, declared)
+            except NoRowError as error:
+                raise FileError(f"{path}:{line} is no row: {error}.", FORM) from None
+            number += 1
 
 
 def row_of(value: object, number: int, declared: DeclaredSampling = PLAIN) -> LoggedRow:
