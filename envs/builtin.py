@@ -94,6 +94,10 @@ FILE_ENVS = {
         "turnwise.envs.foreign.textworld_express:TextWorldExpressEnv",
         "TextWorldExpress's eight games (turnwise worlds add textworld-express; needs Java).",
     ),
+    "foreign/BFCL-v0": (
+        "turnwise.envs.foreign.bfcl:BfclEnv",
+        "BFCL v4's function calls, of one turn and of several, by its own checkers (turnwise worlds add bfcl).",
+    ),
     "foreign/ScienceWorld-v0": (
         "turnwise.envs.foreign.scienceworld:ScienceWorldEnv",
         "ScienceWorld's tasks of a school laboratory (turnwise worlds add scienceworld; needs Java).",
@@ -111,6 +115,7 @@ FORMS = {
     "reasoning-gym": "turnwise.envs.foreign.reasoning_gym:suite_of",
     "textarena": "turnwise.envs.foreign.textarena:suite_of",
     "textworld-express": "turnwise.envs.foreign.textworld_express:suite_of",
+    "bfcl": "turnwise.envs.foreign.bfcl:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",

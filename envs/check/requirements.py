@@ -138,6 +138,8 @@ def determinism(subject: Subject) -> str:
         "another process with another PYTHONHASHSEED",
         "Sort what comes from a set, and use no hash() or id().",
     )
+    if subject.cls.gold_varies:
+        subject.missed(f"E3: whether gold is the same in another process: {subject.cls.gold_varies}")
     return f"{len(first)} episodes identical in a second run and in another process; global RNG untouched"
 
 

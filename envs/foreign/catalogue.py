@@ -28,6 +28,11 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     "textworld-express": CatalogueEntry(
         ("textworld-express==1.1.0",), "Eight games of TextWorld's kind, in published folds.", needs="java"
     ),
+    "bfcl": CatalogueEntry(
+        ("bfcl-eval==2026.3.23", "mpmath==1.3.0"),
+        "BFCL v4: function calls of one turn and of several.",
+        bare=True,
+    ),
     "scienceworld": CatalogueEntry(
         ("scienceworld==1.2.3",), "30 types of tasks of a school laboratory, 7,207 variations.", needs="java"
     ),

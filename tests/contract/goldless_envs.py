@@ -4,6 +4,7 @@ A module of its own, because the checker and workers start other processes that 
 """
 # pyright: reportIncompatibleMethodOverride=false
 
+import os
 from random import Random
 from typing import NamedTuple
 
@@ -102,6 +103,22 @@ class Talker(Rooms):
         if not action.tool_calls and "[" not in action.content and "<" not in action.content:
             return Transition(state, "You said your answer.", {"outcome": 0.0}, EndReason.FAILED)
         return super().transition(state, action)
+
+
+class Wanderer(OneAnswer):
+    """Has another solution in each process."""
+
+    turn_limit = 2
+    copies = "the sum may be said with any number of spaces"
+
+    def gold(self, state: Asked) -> str:
+        return state.right + " " * (os.getpid() % 1000)
+
+
+class DeclaredWanderer(Wanderer):
+    """The same, declared."""
+
+    gold_varies = "it is drawn anew in each process"
 
 
 class DeclaredTalker(Talker):

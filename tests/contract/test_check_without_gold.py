@@ -60,6 +60,14 @@ def test_without_gold_two_processes_still_play_the_same(entered):
     assert check_env(entered("Rooms"), quick=True, only=["E3"]).ok
 
 
+@pytest.mark.slow
+def test_a_solution_that_differs_from_process_to_process_is_refused_until_it_is_declared(entered):
+    assert not check_env(entered("Wanderer"), quick=True, only=["E3"]).ok
+    report = check_env(entered("DeclaredWanderer"), quick=True, only=["E3"])
+    assert report.ok
+    assert any("drawn anew in each process" in each for each in report.unseen)
+
+
 def test_without_gold_floors_are_still_checked(entered):
     report = check_env(entered("RoomsThatPayTwice"), quick=True, only=["E6"])
     assert "succeeds at 100%" in report.requirements["E6"].detail

@@ -15,7 +15,12 @@ from turnwise.errors import NotFoundError
 from turnwise.tasks.core import Split
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
-CHECKED = ("reasoning-gym:chain_sum", "textarena:Mastermind-v0", "textworld-express:coin")
+CHECKED = (
+    "reasoning-gym:chain_sum",
+    "textarena:Mastermind-v0",
+    "textworld-express:coin",
+    "bfcl:simple_python",
+)
 # Cut-off seconds of one item tell nothing of a data set: these take 9 s and more for ten.
 SLOW = {"futoshiki", "knight_swap", "zebra_puzzles", "sokoban", "intermediate_integration", "composite"}
 
@@ -64,6 +69,15 @@ def test_every_game_of_textworld_express_is_solved_by_its_own_way():
     assert [
         name for name in names for index in (0, 1) if not solves(f"textworld-express:{name}", index)
     ] == []
+
+
+@pytest.mark.parametrize(
+    "category",
+    ["simple_python", "parallel_multiple", "live_irrelevance", "multi_turn_base", "multi_turn_miss_func"],
+)
+def test_the_published_answers_of_bfcl_are_right(category):
+    needed("bfcl")
+    assert [n for n in range(10) if not solves(f"bfcl:{category}", n)] == []
 
 
 def test_a_name_that_a_world_does_not_have_is_answered_with_the_near_one():

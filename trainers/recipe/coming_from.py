@@ -30,8 +30,8 @@ What the arguments of TRL, verl and verifiers are called in a recipe. The same n
 verl's dotted names the last part) are refused with what this page says of them. Every key is explained in [recipes.md](recipes.md); whole algorithms have names too
 (`algorithm: dapo`, `turnwise list algorithms`), and `turnwise explain RECIPE` shows what comes of them.
 
-Worlds of others (reasoning-gym, TextArena, ScienceWorld, TextWorldExpress) play here as they are: [packages of
-others](how-to/foreign-worlds.md).
+Worlds of others (reasoning-gym, TextArena, ScienceWorld, TextWorldExpress, BFCL) play here as they are: [packages
+of others](how-to/foreign-worlds.md).
 
 Three things work fundamentally differently here:
 
