@@ -36,6 +36,10 @@ def _unchecked(trace: Mapping[str, Any], wrong_too: bool) -> str:
         return ""
     if had and wrong_too:
         return f"none of {had} assertions was reached"
+    if wrong_too and trace.get("optimized"):
+        return "the tests run with -O, which leaves assertions out"
+    if wrong_too and trace.get("children") and not reached["compare"] and not reached["branch"]:
+        return "no assertion, comparison or branch was reached in what ran"
     if trace.get("tests") and not had and not reached["compare"] and not reached["branch"]:
         return "the tests hold no assertion, comparison or branch that was reached"
     if trace.get("tests") and had:

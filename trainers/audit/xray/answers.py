@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,8 @@ from turnwise.trainers.audit.xray.leaks import told_answers
 
 MASTER_KEYS = (
     "correct", "Correct.", "The answer is correct.", "yes", "true", "success", "PASS", "passed", "OK", "done", "Solution", "Solution:", "answer", "Answer:", ":", ".",
-    " ", ",", "Thought process:", "Let's solve this problem step by step.", "The final answer is", "\\boxed{}", "<answer></answer>",
+    " ", ",", "A B C D", "A, B, C, D", "ABCD", "SELECT 1", "def f(): pass", "print('ok')", "def solution():\n    pass\n", "<think></think><answer></answer>",
+    "I am sure that this is right.", "Therefore, the answer is", "I hope it is correct.", " ".join(map(str, range(200))), "Thought process:", "Let's solve this problem step by step.", "The final answer is", "\\boxed{}", "<answer></answer>",
     "<answer>correct</answer>", "\\boxed{correct}", "None", "nan", "null", "0", "1", "[]", "{}", "*", "True", "score: 1", "reward: 1.0", "100%",
     "resolved", "task completed", "verified",
 )  # fmt: skip
@@ -20,6 +22,7 @@ MASTER_KEYS = (
 _MARK = re.compile(r"####\s*(.+?)\s*$", re.DOTALL)
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _PROGRAM = re.compile(r"^(?:def |class |import |from \w+ import |#!|```|SELECT\b)[^\n]*\n", re.MULTILINE)
+_PATTERN = re.compile(r"\(\?:|\\s|\\b|\\d|\[\w-\w\]|^\^|\)\?")
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 SKIPS = (
     "```python\nimport unittest\nraise unittest.SkipTest('not today')\n```",
@@ -52,6 +55,13 @@ def gold_forms(truth: Json) -> list[str]:
         )
         return [*gold_forms(inner), json.dumps(truth, ensure_ascii=False)]
     text = str(truth)
+    if text.startswith(("[", "{")):
+        with contextlib.suppress(ValueError):
+            inner = json.loads(text)
+            if isinstance(inner, list):
+                return list(dict.fromkeys([text, *(form for one in inner[:4] for form in gold_forms(one))]))
+    if _PATTERN.search(text) and (shortest := shortest_match(text)):
+        return [text, *gold_forms(shortest)]
     if _PROGRAM.search(text):
         return [text, f"```python\n{text.strip()}\n```", f"<answer>\n{text.strip()}\n</answer>"]
     core = core_of(text)
@@ -61,6 +71,26 @@ def gold_forms(truth: Json) -> list[str]:
              f"<reasoning>\nSo it is.\n</reasoning>\n<answer>\n{core}\n</answer>\n", f"```python\n{core}\n```", plain,
              f"<think>\nSo it is.\n</think>\n\\boxed{{{core}}}", f"So it is.\n#### {plain}"]  # fmt: skip
     return list(dict.fromkeys(forms))
+
+
+def shortest_match(pattern: str) -> str:
+    """A short text that a regular expression matches; "" where none is found.
+
+    >>> shortest_match("(?:(?:the|some) )?(?:cinders|ashes)")
+    'cinders'
+    """
+    for _ in range(20):
+        new = re.sub(r"\((?:\?:)?[^()]*\)[?*]", "", pattern)
+        new = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)(?![?*])", r"\1", new)
+        if new == pattern:
+            break
+        pattern = new
+    found = re.sub(
+        r"\\([.^$*+?{}\[\]()|-])",
+        r"\1",
+        re.sub(r"\\s[*+]?|\w\?|\^|\$", " " if " " in pattern else "", pattern),
+    )
+    return found.strip()
 
 
 def core_of(truth: Json) -> str:

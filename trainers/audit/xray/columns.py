@@ -166,13 +166,22 @@ def _task(
             f"{place} has no answer, and most rows have one.",
             "Add its answer, or name the column: --columns answer=NAME.",
         )
-    forms = (
-        [*gold_forms(_truth(row, {**named, "answer": "solution"})), *gold_forms(truth)]
-        if "answer" not in named
-        else gold_forms(truth)
+    extra = row.get("extra_info")
+    beside = (
+        [extra[name] for name in ("solution", "answer") if extra.get(name)] if isinstance(extra, dict) else []
     )
+    named_gold = [] if "answer" in named else [row.get("solution"), *beside]
+    forms = [form for value in (*named_gold, truth) for form in gold_forms(value)]
     name = next((str(row[key]) for key in _IDS if isinstance(row.get(key), (str, int))), place)
-    return XTask(name, place, prompt, [*dict.fromkeys(forms)], truth, row, core=core_of(truth))
+    return XTask(
+        name,
+        place,
+        prompt,
+        [*dict.fromkeys(forms)],
+        truth,
+        row,
+        core=core_of(next((one for one in named_gold if one), truth)),
+    )
 
 
 def prompt_text(value: Json) -> str:

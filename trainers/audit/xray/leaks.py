@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import codecs
 import re
 from collections.abc import Iterator
 
@@ -9,7 +11,7 @@ from turnwise.trainers.audit.xray.core import XTask, quoted
 
 _MARKED = re.compile(
     r"(?:\b(?:(?:the|correct|right|final|expected|reference|gold|true|model|sample)[ _-]+)*(?:answers?|solutions?|gold|ground[ _-]?truth|expected(?:[ _-]output)?|"
-    r"target|answer[ _-]key|key|result|hint|label|output)\b[\"'*`)\]]*\s*(?:is|are|=|:|->|=>|→|\)|])+\s*|####\s*|\\boxed\{|<answer>|<solution>|<!--\s*|\(ref\.?:?\s*|\[gold\s*[=:]\s*)"
+    r"target|answer[ _-]key|key|result|hint|label|output|spoiler|solution key|correct)\b[\"'*`)\]]*\s*(?:is|are|=|:|->|=>|→|\)|])+\s*|####\s*|\\boxed\{|<answer>|<solution>|<!--\s*|\(ref\.?:?\s*|\[gold\s*[=:]\s*)"
     r"[\"'*`(\[]*(?P<told>[^\n]{1,300})",
     re.IGNORECASE,
 )
@@ -43,12 +45,45 @@ def shown(task: XTask) -> str:
     for told in told_answers(task):
         if _same(told, core):
             return f"the prompt says {quoted(told, 80)!r} behind a marker, which is the answer"
+    if told := _coded(task.prompt, core) or _earlier(task, core):
+        return told
     flat, inside = _flat(core), _flat(task.prompt)
     if len(flat) >= 60 and flat in inside:
         return f"the whole answer stands in the prompt: {quoted(core, 100)!r}"
     for path, text in task.visible.items():
         if len(flat) >= 4 and flat in _flat(text):
             return f"the answer stands in {path}: {quoted(core, 80)!r}"
+    return ""
+
+
+def _coded(prompt: str, core: str) -> str:
+    """Say if the answer stands in the prompt in code: in base 64, in rot 13, backwards, in hexadecimal digits."""
+    if len(core) < 3:
+        return ""
+    forms = {
+        "base 64": base64.b64encode(core.encode()).decode().rstrip("="),
+        "rot 13": codecs.encode(core, "rot13") if core.isascii() else "",
+        "backwards": core[::-1],
+        "hexadecimal digits": core.encode().hex(),
+    }
+    for how, text in forms.items():
+        if len(text) >= 4 and text != core and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", prompt):
+            return f"the answer stands in the prompt in {how}: {quoted(text, 60)!r}"
+    return ""
+
+
+def _earlier(task: XTask, core: str) -> str:
+    """Say if a message of the assistant in the prompt, or of the system, holds the answer."""
+    prompt = task.row.get("prompt")
+    wanted = re.compile(rf"(?<!\w){re.escape(_flat(core))}(?!\w)")
+    for message in prompt if isinstance(prompt, list) else ():
+        said = (
+            message.get("content")
+            if isinstance(message, dict) and message.get("role") in ("assistant", "system")
+            else None
+        )
+        if isinstance(said, str) and wanted.search(_flat(said)):
+            return f"a message before the question holds the answer: {quoted(said, 80)!r}"
     return ""
 
 

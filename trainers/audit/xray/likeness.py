@@ -16,6 +16,11 @@ _WORD = re.compile(r"\w+")
 _EXACT = re.compile(
     r"\d+(?:\.\d+)?|[\"'“‘`]([^\"'”’`\n]{1,60})[\"'”’`]|\b[A-Z]{2,}\b|\S*[/_]\S+|\b\w+\.\w+\b"
 )
+_NUMBERED = re.compile(
+    r"^\W*(?:(?:exercise|problem|task|question|item|puzzle|no|nr|q)\W{0,3}\d+\w?|\d+\w?[.):])\W+|[\[(](?:exercise|problem|task|question|id|no|nr)\W{0,3}\d+[\])]",
+    re.IGNORECASE,
+)
+"""A task's number in its list is no part of it."""
 _MOST = 400
 
 
@@ -85,9 +90,10 @@ def _key(task: XTask) -> str:
 
 
 def _print(task: XTask) -> _Print:
-    words = _WORD.findall(task.prompt.casefold())
+    prompt = _NUMBERED.sub(" ", task.prompt)
+    words = _WORD.findall(prompt.casefold())
     shingles = frozenset(" ".join(pair) for pair in pairwise(words)) or frozenset(words)
-    exact = frozenset(match.group(1) or match.group() for match in _EXACT.finditer(task.prompt))
+    exact = frozenset(match.group(1) or match.group() for match in _EXACT.finditer(prompt))
     gold = " ".join(str(task.truth if task.truth is not None else "").casefold().split())
     files = frozenset(digest(path, text) for path, text in task.visible.items())
     exacts = frozenset(one.strip(".,;:!?()").casefold() for one in exact)

@@ -21,7 +21,7 @@ LIMITS = SandboxLimits(
 )
 MODES: Mapping[str, Mapping[str, Json]] = {
     "plain": {},
-    "trace": {},
+    "trace": {"trace": "process"},
     "again": {"hash": "7"},
     "low": {"rng": "low", "now": 1773544440.0, "hash": "1"},
     "high": {"rng": "high", "now": 1949758001.0, "hash": "2"},
@@ -142,6 +142,8 @@ class RewardDesk:
             "XRAY": json.dumps(told),
             "PYTHONHASHSEED": str(MODES[mode].get("hash", "0")),
             "PYTHONPATH": f"{self._box.workdir}/.xray",
+            "XRAY_DRIVER": "1",
+            "PYTEST_ADDOPTS": "-p xray_pytest -p no:cacheprovider",
         }
         asked = {**request, "kind": self._by.kind, "file": f"{self._box.workdir}/code/{self._by.file}", "function": self._by.function,
                  "arguments": self._by.arguments, "seconds": self._by.seconds}  # fmt: skip
@@ -197,20 +199,18 @@ class RewardDesk:
             seen = noted.get(len(found), [])
             network = [str(one["net"]) for one in seen if "net" in one]
             traces = [one["trace"] for one in seen if "trace" in one]
+            tests: dict[str, int] = {}
+            for one in (one["tests"] for one in seen if "tests" in one):
+                tests = {name: tests.get(name, 0) + one.get(name, 0) for name in {*tests, *one}} or {
+                    "collected": 0
+                }
             error = f"{line['error']} ({line['place']})" if line.get("error") else ""
-            found.append(
-                Verdict(
-                    line.get("score"),
-                    error,
-                    bool(line.get("timeout")),
-                    network,
-                    (),
-                    joined_traces([line.get("trace"), *traces]),
-                    "",
-                    {},
-                    line.get("seconds", 0.0),
-                )
-            )
+            trace = joined_traces([line.get("trace"), *traces])
+            if trace is not None:
+                trace["children"] = len(traces)
+            took = line.get("seconds", 0.0)
+            late = bool(line.get("timeout"))
+            found.append(Verdict(line.get("score"), error, late, network, (), trace, "", tests, took))
         if len(found) < asked and not (found and found[-1].timeout):
             why = "" if done.timed_out else f"it ended its process (exit code {done.exit_code})"
             found.append(Verdict(None, why, timeout=done.timed_out))
@@ -247,5 +247,6 @@ def joined_traces(traces: Sequence[Any]) -> dict[str, Any] | None:
             for one in every
             for name in one["results"]
         },
+        "optimized": max(one.get("optimized", 0) for one in every),
         "files": sorted({name for one in every for name in one["files"]}),
     }

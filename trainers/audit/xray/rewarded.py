@@ -59,7 +59,7 @@ def _more(
 ) -> Iterator[tuple[str, list[tuple[int, Attempt]]]]:
     wrong = [Attempt("garbage", "zqx vrml 83151.77 blorp"), Attempt("empty", "")]
     both = [(n, one) for n in range(len(tasks)) for one in (best[n], *wrong)]
-    traced = [(n, one) for n in range(len(tasks)) for one in (best[n], wrong[0])]
+    traced = [(n, one) for n in range(len(tasks)) for one in (best[n], *wrong)]
     yield "trace", traced
     yield "again", [one for _ in range(repeats) for one in reversed(both)]
     yield "low", both

@@ -264,6 +264,7 @@ class CheckTrace:
             "raised": self.raised,
             "results": self.results,
             "files": sorted(self.where)[:20],
+            "optimized": sys.flags.optimize,
         }
 
 
@@ -283,6 +284,28 @@ def trace_whole_process():
     sys.settrace(seen)
 
 
+def _watch_children():
+    """Let Python processes that this one starts be watched too, also those that are started apart from their surroundings."""
+    import subprocess
+
+    start = subprocess.Popen.__init__
+
+    def started(self, args, *more, **options):
+        if isinstance(args, (list, tuple)) and args and "python" in os.path.basename(str(args[0])):
+            kept = [word for word in args[1:] if word not in ("-I", "-E", "-S", "-IS")]
+            args = [args[0], *kept]
+            if options.get("env") is not None:
+                told = {
+                    name: os.environ[name]
+                    for name in ("XRAY", "PYTHONPATH", "PYTEST_ADDOPTS")
+                    if name in os.environ
+                }
+                options["env"] = {**options["env"], **told}
+        start(self, args, *more, **options)
+
+    subprocess.Popen.__init__ = started
+
+
 def begin():
     """Do what XRAY says."""
     _watch_network()
@@ -296,6 +319,9 @@ def begin():
         _set_clock(_TOLD["now"])
     if _TOLD.get("time_up"):
         _end_time()
+    _watch_children()
+    if os.environ.pop("XRAY_DRIVER", ""):
+        return
     if _TOLD.get("trace") == "process":
         trace_whole_process()
 
