@@ -35,6 +35,7 @@ from turnwise.trainers.report.evaluated import is_evaluation, read_evaluated, re
 from turnwise.trainers.report.hacks import read_hacks
 from turnwise.trainers.report.html import report_page
 from turnwise.trainers.report.panels import PANELS, Panel, costs_left_out, is_constant
+from turnwise.trainers.report.played import BANDS
 from turnwise.trainers.report.plots import Boundary, Marker, learning_curve
 from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
@@ -112,6 +113,8 @@ def render(run: ReportedRun) -> str:
         figures=figures,
         constants=constants,
         hacks=read_hacks(run.path, []),
+        played=run.played,
+        bands=BANDS,
         groups=[group_view(sample) for sample in run.samples],
         worth=section(known) if (known := load_groups(run.path / TRUE_TURNS)) else None,
     )

@@ -21,6 +21,7 @@ from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.texts import lines_with_ends
+from turnwise.trainers.report.played import PlayCounter, PlayedTasks
 
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"
 RECIPE, OBJECTIVE = "recipe.yaml", "objective.txt"
@@ -97,6 +98,7 @@ class ReportedRun:
     evaluations: tuple[EvaluationRow, ...]
     samples: tuple[ShownGroup, ...]
     outcomes: Mapping[str, int]  # of the logged training episodes
+    played: PlayedTasks | None  # which tasks they are of
     notes: tuple[str, ...]  # what was missing or torn
 
     def facts(self) -> dict[str, str]:
@@ -173,9 +175,12 @@ def read_run(path: Path, *, groups: int = 5) -> ReportedRun:
             "Give the directory that `train` wrote, such as runs/quickstart.",
         )
     metrics, evaluations = read_metrics(path, notes), read_evaluations(path, notes)
-    samples, outcomes = _sample(path / EPISODES, groups, notes)
+    counter = PlayCounter()
+    samples, outcomes = _sample(path / EPISODES, groups, notes, counter)
     recipe, objective = _text(path / RECIPE), _text(path / OBJECTIVE)
-    return ReportedRun(path, recipe, objective, metrics, evaluations, samples, outcomes, tuple(notes))
+    return ReportedRun(
+        path, recipe, objective, metrics, evaluations, samples, outcomes, counter.tables(), tuple(notes)
+    )
 
 
 def read_metrics(path: Path, notes: list[str]) -> tuple[Metrics, ...]:
@@ -271,8 +276,10 @@ def _evaluation(row: Mapping[str, Any], path: Path) -> EvaluationRow:
         ) from None
 
 
-def _sample(path: Path, wanted: int, notes: list[str]) -> tuple[tuple[ShownGroup, ...], Counter[str]]:
-    """From updates spread over the run the group whose siblings differ most, as one pass sees them."""
+def _sample(
+    path: Path, wanted: int, notes: list[str], counter: PlayCounter
+) -> tuple[tuple[ShownGroup, ...], Counter[str]]:
+    """From updates spread over the run the group whose siblings differ most, as one pass sees them; ``counter`` sees all."""
     outcomes: Counter[str] = Counter()
     if not path.exists():
         return (), outcomes
@@ -282,6 +289,7 @@ def _sample(path: Path, wanted: int, notes: list[str]) -> tuple[tuple[ShownGroup
     update: int | None = None
     for record in reader:
         outcomes[record.episode.outcome.value] += 1
+        counter.see(record)
         if record.update != update:
             _keep_best(best, open_groups)
             update = record.update
