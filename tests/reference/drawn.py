@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from typing import Any
 
@@ -13,19 +14,35 @@ from plain import agree, mean, reference, refuses
 
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import suite_task
-from turnwise.tasks.core import Split
+from turnwise.tasks.core import Split, Task
 from turnwise.trainers.check.sampler import outcomes
 from turnwise.trainers.core import PartState
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SamplerSetup, SeenGroup, example_setup
+from turnwise.trainers.sampler.mixture import Mixture
 
 Make = Callable[[SamplerSetup], Sampler]
-SETUP = example_setup(groups=4, group_size=4, most=6)
+
+
+class MadeOnce(Mixture):
+    """Makes each task once, however many samplers ask for it."""
+
+    @functools.cache  # noqa: B019  (it lives as long as the tests)
+    def _made(self, index: int, suite: str) -> Task:
+        return super().task(index, suite)
+
+    def task(self, index: int, suite: str = "", knobs: Mapping[str, Any] | None = None) -> Task:
+        return super().task(index, suite, knobs) if knobs else self._made(index, suite)
+
+
+SETUP = dataclasses.replace(
+    example_setup(groups=4, group_size=4, most=6), mixture=MadeOnce({"sort/4": 1.0, "shop/quick": 3.0}, 0)
+)
 LATER = dataclasses.replace(SETUP, since=2, before=5)
 """Of a phase that begins with update 2, after updates that may have played five tasks."""
 
 
-def refused(make: Callable[..., Sampler], **options: float) -> str:
+def refused(make: Callable[..., Sampler], **options: Any) -> str:
     """What is said of options that must be refused."""
     return refuses(lambda: make(SETUP, **options))
 

@@ -18,6 +18,7 @@ import hinted  # noqa: F401
 import imitation  # noqa: F401
 import judged  # noqa: F401
 import learned  # noqa: F401
+import listing  # noqa: F401
 import losses  # noqa: F401
 import measured  # noqa: F401
 import outcomes  # noqa: F401

@@ -135,6 +135,7 @@ class Sampler:
 
     Attributes:
         returns: a task may be played in several updates.
+        repeats: and in several groups of one update.
         by_success: it chooses by how often the policy succeeded, which must be one policy's.
         adds: it asks for more episodes of tasks that were just played (:meth:`again`).
         unbiased: the tasks that it plans are as likely, weights included, as the mixture's shares say, whatever was seen.
@@ -142,6 +143,7 @@ class Sampler:
     """
 
     returns: ClassVar[bool] = False
+    repeats: ClassVar[bool] = False
     by_success: ClassVar[bool] = False
     adds: ClassVar[bool] = False
     unbiased: ClassVar[bool] = False
