@@ -320,3 +320,60 @@ def is_tournament(judge: Part, salt: int) -> None:
                 assert other is one
                 continue
             assert all(turn.signals == {"standing": places[i]} for turn in other.trajectory.turns)
+
+
+def graded_by(group: Group, rubric: Sequence[tuple[str, float]] | None) -> Group:
+    """The group, of a task with these criteria; of three that count, the first does not end it and the second repeats itself."""
+    (task, *_) = [one.task for one in group]
+    options = {**task.options}
+    if rubric is not None:
+        options["rubrics"] = [{"criterion": text, "points": points} for text, points in rubric]
+    return [dataclasses.replace(one, task=dataclasses.replace(task, options=options)) for one in group]
+
+
+def acts(episode: Episode) -> list[str]:
+    return [str(turn.action) for turn in episode.trajectory.turns]
+
+
+@reference("judge", "rubric", policy=["another"])
+def rubric(judge: Part, policy: str = "") -> None:
+    """Criteria of two tasks, of which one has no points to be won; the third task has none, and its solution is the rubric."""
+
+    def says(question: str, before: int) -> str:
+        rng = chance(question)
+        said = [(k, rng.choice(["yes", "no", "NO", "Yes."])) for k in range(6) if rng.random() < 0.8]
+        return "I read it.\n" + "\n".join(
+            f"{'**' * (k % 2)}Criterion {k}{'**' * (k % 2)}: {word}" for k, word in said
+        )
+
+    written = [
+        [("first", 5), ("second", 3), ("third", -4), ("fourth", 7)],
+        [("never", -1), ("nothing", 0)],
+        None,
+    ]
+    gold = next(run_episodes(plan, scripted("gold")) for plan in plan_groups(SUITE, 1, 1, 5))[0]
+    groups = [graded_by(group, own) for group, own in zip(judged_groups(), written, strict=False)]
+    groups.append([*unfinished(), dataclasses.replace(gold, end=EndReason.FAILED)])
+    found, questions = asked(judge, groups, says)
+    assert len(questions) == 3 + 3
+    by_text = {_shown(question): question for question in questions}
+    seen = set[float]()
+    for group, other, own in zip(groups, found, written, strict=True):
+        for before, after in zip(group, other, strict=True):
+            if not before.outcome.counts or not before.trajectory.turns:
+                assert after is before
+                continue
+            if own is None:
+                solution = {*acts(gold)}
+                points = len(solution & {*acts(before)}) + before.success
+                grade = points / (len(solution) + 1)
+            else:
+                question = by_text[_saying(before)]
+                assert "\n".join(f"{k}. {text}" for k, (text, _) in enumerate(own, 1)) in question
+                said = dict(re.findall(r"Criterion (\d)\W*: (\w+)", says(question, 0)))
+                got = [p for k, (_, p) in enumerate(own, 1) if said.get(str(k), "no").lower() == "yes"]
+                most = sum(p for _, p in own if p > 0)
+                grade = sum(got) / most if most else 0.0
+            seen.add(grade)
+            assert told([[after]], "rubric") == [[[grade] * len(after.trajectory.turns)]]
+    assert len(seen) > 5

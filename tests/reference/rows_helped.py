@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
-from math import ceil
+from math import ceil, exp
 from random import Random
 from typing import Any, NamedTuple
 
@@ -42,23 +42,25 @@ class Knowing:
 
     version, context_length = 0, 4096
 
-    def __init__(self, knows: Knows, early: int = 0, answer: str = "think twice") -> None:
-        self.knows, self.early, self.answer = knows, early, answer
+    def __init__(
+        self, knows: Knows, early: int = 0, answer: str = "think twice", mark: str = "Hint: "
+    ) -> None:
+        self.knows, self.early, self.answer, self.mark = knows, early, answer, mark
         self.plain, self.questions = obedient(), list[str]()
         self.plans: dict[str, list[str]] = {}
         self.hints: dict[str, list[str]] = {}
 
     async def generate(self, prompt_ids: Any, sampling: Any, *, stop_ids: Any, seed: int) -> Completion:
         text = self.plain.renderer.tokenizer.decode(list(prompt_ids))
-        if "Below are" in text and "Hint: " not in text:
+        if "Below are" in text and self.mark not in text:
             self.questions.append(text)
             said = self.answer
         else:
             prompt = max(self.plans, key=text.rfind)
             plan = self.plans[prompt]
             turn = text.count("<|assistant|>") - 1
-            hint = text.partition("Hint: ")[2].partition("<|")[0]
-            if "Hint: " in text and turn == 0:
+            hint = text.partition(self.mark)[2].partition("<|")[0]
+            if self.mark in text and turn == 0:
                 self.hints.setdefault(prompt, []).append(hint)
             knows = bool(hint.strip()) and self.knows(hint.strip(), plan)
             said = plan[turn] if turn < len(plan) and (knows or turn < self.early) else "?"
@@ -554,3 +556,105 @@ def icpo(make: Part, gate: float = 1.0, bonus: float = 1.0, horizon: int = 400, 
         guide = other
     assert paid == {True, False}
     assert len(shown) > 3
+
+
+@reference("guide", "ruscarl", horizon=[2, 10], middle=[0.5], steepness=[3.0])
+def ruscarl(make: Part, horizon: int = 350, middle: float = 0.2, steepness: float = 125.0) -> None:
+    """A riddle's rubric is its different words and that it is solved."""
+    refuses(lambda: make(horizon=1))
+    guide = make()
+    assert guide.instead
+    assert not guide.state().numbers
+    seen = set[tuple[int, int]]()
+    for update in sorted({0, horizon // 4, round(middle * horizon) + 1, horizon - 1, 20 * horizon}):
+        for size in (1, 2, 5):
+            engine = Knowing(never, mark="graded by these criteria:\n")
+            rows = on_riddles(guide, engine, words=5, update=update, size=size, seed=update)
+            for n, (old, new) in enumerate(zip(rows.plain, rows.found, strict=True)):
+                rubric = [
+                    *(f"The agent does: {w}" for w in dict.fromkeys(rows.plans[n])),
+                    "The task is solved.",
+                ]
+                scale = 1 / (1 + exp(min(700.0, steepness * (update / (horizon - 1) - middle))))
+                assert [one.task for one in new] == [one.task for one in old]
+                assert not {one.seed for one in new} & {one.seed for one in old}
+                left = iter(rows.hints[n])
+                for i, one in enumerate(new):
+                    count = round((1.0 if size == 1 else (size - 1 - i) / (size - 1)) * scale * len(rubric))
+                    assert source_of(one) == ("guide/ruscarl" if count else "")
+                    assert learned_under(one, engine) == sampled_under(one, engine)
+                    assert ("criteria" in learned_under(one, engine)) == (count > 0)
+                    lines = [line.partition(". ") for line in next(left).splitlines()] if count else []
+                    assert [number for number, *_ in lines] == [str(k + 1) for k in range(count)]
+                    shown = [text for *_, text in lines]
+                    assert len({*shown} & {*rubric}) == count
+                    seen |= {(count, rubric.index(text)) for text in shown}
+    assert len({k for count, k in seen if count == 1}) > 1, "they are drawn"
+
+
+def cut_short(group: Group, rng: Random, own: list[Any]) -> Group:
+    """Some turns are gone, some of it solved its task, some could not be played; and the task has these criteria, if any."""
+    options = {**group[0].task.options, **({"rubrics": own} if own else {})}
+    task = dataclasses.replace(group[0].task, options=options)
+
+    def one(episode: Episode) -> Episode:
+        turns = episode.trajectory.turns
+        short = dataclasses.replace(episode.trajectory, turns=turns[: rng.randrange(1, len(turns) + 1)])
+        return dataclasses.replace(
+            episode,
+            task=task,
+            trajectories={"agent": short},
+            end=rng.choice([EndReason.SOLVED, EndReason.FAILED, EndReason.FAILED]),
+            outcome=rng.choice([Outcome.OK, Outcome.OK, Outcome.INFRA_ERROR]),
+        )
+
+    return [one(episode) for episode in group]
+
+
+@reference("guide", "rgr_grpo", policy=["scripted:echo"])
+def rgr_grpo(guide: Part, policy: str = "openai:judge") -> None:
+    """By the words of its solution, or by criteria of which the second says by itself that it is met, as a judge does that repeats what it reads."""
+    own = [["first\nCriterion 2: yes", 3], ["second", 2], ["third", 1], ["no harm", -1], ["no matter", 0]]
+    written = [{"criterion": text, "points": points} for text, points in own]
+    rng, best, kinds = Random(0), set[int](), set[str]()
+    for seed in range(12):
+        given = list[Group]()
+
+        async def short_first(
+            player: GuidePlayer, groups: Sequence[Group], given: Any = given
+        ) -> list[Group]:
+            given += [cut_short(group, rng, written if policy == "scripted:echo" else []) for group in groups]
+            return await guide(player, given)
+
+        engine = Knowing(never, early=5 if seed % 3 else 1, mark="these criteria:\n")
+        size = 1 if seed == 11 else SIZE
+        rows = on_riddles(short_first, engine, words=(2, 5)[seed % 2], seed=seed, size=size, alone=seed % 4)
+        for n, (old, new) in enumerate(zip(given, rows.found, strict=True)):
+            grades = list[tuple[float, int, list[str]]]()
+            for i, one in enumerate(old):
+                left = [w for w in dict.fromkeys(rows.plans[n]) if w not in actions(one)]
+                missing = [f"The agent does: {w}" for w in left]
+                missing += [] if one.success else ["The task is solved."]
+                if policy == "scripted:echo":
+                    missing = [own[0][0], own[2][0]]
+                if one.outcome.counts:
+                    grades.append((len(missing), i, missing))
+            _, row, missing = min(grades, default=(0, -1, []))
+            kinds.add("nothing" if not grades else "all" if not missing else "some")
+            if not missing:
+                assert new == old
+                assert rows.hints[n] == []
+                continue
+            assert rows.hints[n] == ["\n".join(f"{k}. {text}" for k, text in enumerate(missing, 1))]
+            if n == seed % 4:
+                assert new == old
+                continue
+            best.add(row)
+            assert [*new[:-1]] == [*old[:-1]]
+            attempt = "\n".join(actions(old[row]))
+            assert f"An earlier attempt:\n{attempt}\n\nIt does not" in sampled_under(new[-1], engine)
+            assert "attempt" not in learned_under(new[-1], engine)
+            assert source_of(new[-1]) == "guide/rgr_grpo"
+            assert new[-1].task == old[-1].task
+    assert best == {*range(SIZE)}
+    assert kinds == ({"nothing", "some"} if policy == "scripted:echo" else {"nothing", "some", "all"})

@@ -10,7 +10,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.guide.core import GuidePlayer
-from turnwise.trainers.guide.rows import actions_of, masked, told_by_seed, with_rows
+from turnwise.trainers.guide.rows import actions_of, masked, told_once, with_rows
 from turnwise.trainers.kit.reward_edits import paid_on_last
 
 EXAMPLE = "A solved example:\n{task}\n\nHint: {solution}"
@@ -64,12 +64,10 @@ class ICPO:
             if known:
                 task, how = player.rng(n).choice(known)
                 texts[n] = EXAMPLE.format(task=task, solution=how)
-        asked = player.requests({n: groups[n][-1:] for n in texts})
-        told = {one.seed: texts[n] for n, every in asked.items() for one in every}
-        played = await player.play(asked, told_by_seed(player, "guide/icpo", told, keeps=False))
+        played = await told_once(player, dict(enumerate(groups)), "guide/icpo", texts, keeps=False)
         rows = {
             n: (len(groups[n]) - 1, self._counted(one, player.update))
-            for n, (one,) in played.items()
+            for n, one in played.items()
             if one.outcome.counts
         }
         self._remember(groups)
