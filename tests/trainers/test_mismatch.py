@@ -167,7 +167,7 @@ def again(tokenizer, ids):
 def test_a_log_of_the_model_itself_has_no_fault_in_any_precision(named, tokenizer, model, other):
     report = named(Talk(tokenizer, model).rows(), also={"older": lambda: other})
     assert (report.fault, report.begins) == ("none", None)
-    half = Talk(tokenizer, copy.deepcopy(model).to(torch.bfloat16)).rows()
+    half = Talk(tokenizer, copy.deepcopy(model).to(torch.bfloat16)).rows(4)
     assert named(half).fault == "none"
     declared = DeclaredSampling(0.7, 0.9)
     rows = [row | {"temperature": 0.7, "top_p": 0.9} for row in Talk(tokenizer, model, declared).rows()]

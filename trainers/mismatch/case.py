@@ -21,7 +21,7 @@ from turnwise.trainers.mismatch.core import (
     Truths,
 )
 from turnwise.trainers.mismatch.sampled import as_declared
-from turnwise.trainers.mismatch.scoring import Asked, Distributions, changed, distributions
+from turnwise.trainers.mismatch.scoring import AskedPlaces, Distributions, changed, distributions
 
 FLOAT32 = 1e-4
 """Differences that rounding in float32, and of printed decimals, explains, in nats."""
@@ -98,7 +98,7 @@ class MismatchCase:
 
     @functools.cached_property
     def unit_N(self) -> Floats:
-        """How far a token's log-probability moves where logits move by 1, independently: √(1 − 2p + Σp²)."""
+        """The distance by which a token's log-probability moves where logits move by 1, independently: √(1 − 2p + Σp²)."""
         moved = np.maximum(1 - 2 * np.exp(self.found.logp_N) + self.found.square_N, 0)
         return np.sqrt(moved) + _SURE
 
@@ -177,19 +177,19 @@ class MismatchCase:
             read += length
         return np.flatnonzero(wanted_N & np.isin(self.row_N, chosen))
 
-    def asked(self, index_M: Ints) -> list[Asked]:
+    def asked(self, index_M: Ints) -> list[AskedPlaces]:
         """The sequences and places of some tokens, which stand in order."""
-        found: list[Asked] = []
+        found: list[AskedPlaces] = []
         for row in np.unique(self.row_N[index_M]):
             mine = index_M[self.row_N[index_M] == row]
-            found.append(Asked(self.rows[row].ids, tuple(self.position_N[mine].tolist())))
+            found.append(AskedPlaces(self.rows[row].ids, tuple(self.position_N[mine].tolist())))
         return found
 
     def by_another(self, model: Any, index_M: Ints) -> Floats:
         """Log-probabilities that another model leads one to expect for some tokens, for each of all; NaN elsewhere."""
         return self.reread(model, self.asked(index_M), index_M)
 
-    def reread(self, model: Any, asked: Sequence[Asked], index_M: Ints) -> Floats:
+    def reread(self, model: Any, asked: Sequence[AskedPlaces], index_M: Ints) -> Floats:
         """The same where the tokens stand in other sequences."""
         declared = [self.declared_N[n] for n in index_M]
         usual = all(one == PLAIN for one in declared)
@@ -234,7 +234,8 @@ def prepare(
     ]
     row_N, turn_N, token_N, position_N = (np.array(column, np.int64) for column in zip(*flat, strict=True))
     asked = [
-        Asked(row.ids, tuple(p for start, stop in row.turns for p in range(start, stop))) for row in chosen
+        AskedPlaces(row.ids, tuple(p for start, stop in row.turns for p in range(start, stop)))
+        for row in chosen
     ]
     found = distributions(models.model, asked, models.ends)
     logged_N = np.array([chosen[r].logprobs[p] for r, p in zip(row_N, position_N, strict=True)])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.tasks.core import Json
-
-if TYPE_CHECKING:
-    from turnwise.trainers.mismatch.case import MismatchCase
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -162,7 +159,8 @@ class MismatchReport:
         }
 
 
-Detector = Callable[["MismatchCase"], Iterator[Explanation]]
+Detector = Callable[..., Iterator[Explanation]]
+"""From a :class:`~turnwise.trainers.mismatch.case.MismatchCase` to explanations."""
 _Detects = TypeVar("_Detects", bound=Detector)
 COST = "__turnwise_mismatch_cost__"
 

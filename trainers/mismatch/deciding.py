@@ -23,7 +23,7 @@ EXACT, MOSTLY = 0.35, 0.7
 NOTHING, FEWEST = 0.05, 3
 """A share that no wrong explanation leaves, and the tokens on which that has to be seen."""
 FAINT, FAINT_TOKENS = 0.25, 80
-"""What an explanation may leave where the log is within rounding, and on how many tokens that has to be seen."""
+"""The share that an explanation may leave where the log is within rounding, and on how many tokens that has to be seen."""
 LAST_NUMBERS = 2
 """Up to this cost detectors explain log-probabilities and cost little."""
 CERTAIN = 500.0

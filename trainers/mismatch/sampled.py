@@ -1,4 +1,4 @@
-"""What settings of sampling make of a distribution: how many tokens they keep, and what a kept token's log-probability becomes."""
+"""Settings of sampling applied to a distribution: how many tokens they keep, and what a kept token's log-probability becomes."""
 
 from __future__ import annotations
 

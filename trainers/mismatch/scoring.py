@@ -23,7 +23,7 @@ CHUNK = 2**24
 """Logits that are worked on at a time."""
 
 
-class Asked(NamedTuple):
+class AskedPlaces(NamedTuple):
     """A sequence, and the positions in it whose tokens are looked at."""
 
     ids: tuple[int, ...]
@@ -88,7 +88,7 @@ def joined(parts: Sequence[Distributions]) -> Distributions:
 
 @torch.no_grad()
 def distributions(
-    model: nn.Module, asked: Sequence[Asked], ends: Sequence[int] = (), *, full: bool = True
+    model: nn.Module, asked: Sequence[AskedPlaces], ends: Sequence[int] = (), *, full: bool = True
 ) -> Distributions:
     """Read sequences with a model.
 

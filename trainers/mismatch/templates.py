@@ -121,7 +121,7 @@ class OwnTemplate:
 
     @functools.cached_property
     def opening(self) -> str:
-        """What the template writes to open a reply."""
+        """The text with which the template opens a reply."""
         said = [{"role": "user", "content": "x"}]
         closed, opened = self.render(said, opened=False), self.render(said)
         return (

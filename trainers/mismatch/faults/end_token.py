@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, FaultPlace, Ints, detects
-from turnwise.trainers.mismatch.scoring import Asked, distributions
+from turnwise.trainers.mismatch.scoring import AskedPlaces, distributions
 
 SURE = 1000.0
 SHARE = 0.6
@@ -84,7 +84,7 @@ def _cut_off(case: MismatchCase, last_M: Ints) -> Iterator[Explanation]:
     if len(open_M) < FEWEST:
         return
     usual = lengths.most_common(1)[0][1] / len(open_M)
-    asked = [Asked(case.rows[case.row_N[n]].ids, (int(case.position_N[n]) + 1,)) for n in open_M[:80]]
+    asked = [AskedPlaces(case.rows[case.row_N[n]].ids, (int(case.position_N[n]) + 1,)) for n in open_M[:80]]
     after_M = distributions(case.models.model, asked, case.models.ends).end_N
     beside_N = case.found.end_N[~np.isin(np.arange(len(case.row_N)), last_M)]
     typical = float(np.exp(beside_N).mean()) if len(beside_N) else 0.0

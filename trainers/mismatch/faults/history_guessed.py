@@ -9,12 +9,12 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
-from turnwise.trainers.mismatch.scoring import Asked
+from turnwise.trainers.mismatch.scoring import AskedPlaces
 
 ROWS, GUESSES, STEPS = 4, 64, 2
 """Rows that are looked at, guesses at each, and tokens that may differ in each."""
 FITS, FEWEST = 0.15, 2
-"""What a guess may leave of a turn's differences, and in how many rows one has to be found."""
+"""The share that a guess may leave of a turn's differences, and in how many rows one has to be found."""
 
 
 class AfterHistory(NamedTuple):
@@ -67,7 +67,9 @@ def _guess(case: MismatchCase, after: AfterHistory) -> Floats | None:
     for _ in range(STEPS):
         improved = None
         for other in _others(case, history, spans)[:GUESSES]:
-            asked = Asked((*other, *row.ids[start:stop]), tuple(range(len(other), len(other) + stop - start)))
+            asked = AskedPlaces(
+                (*other, *row.ids[start:stop]), tuple(range(len(other), len(other) + stop - start))
+            )
             expected_M = case.reread(case.models.model, [asked], after.index_M)[after.index_M]
             size = _size(case, after, expected_M)
             if size < best_size:

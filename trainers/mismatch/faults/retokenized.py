@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, LoggedRow, detects
-from turnwise.trainers.mismatch.scoring import Asked
+from turnwise.trainers.mismatch.scoring import AskedPlaces
 
 MOST = 40
 """So many turns are read again with another history."""
@@ -50,7 +50,7 @@ def _explanation(case: MismatchCase, words: str, others: Sequence[OtherHistory])
         index_M = np.flatnonzero((case.row_N == row) & (case.turn_N == turn))
         start, stop = case.rows[row].turns[turn]
         own = case.rows[row].ids[start:stop]
-        asked = Asked((*one.ids, *own), tuple(range(len(one.ids), len(one.ids) + len(own))))
+        asked = AskedPlaces((*one.ids, *own), tuple(range(len(one.ids), len(one.ids) + len(own))))
         expected_N[index_M] = case.reread(case.models.model, [asked], index_M)[index_M]
     first = min(others)
     at = case.rows[first.row]

@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, FaultPlace, Ints, LoggedRow, detects
-from turnwise.trainers.mismatch.scoring import Asked
+from turnwise.trainers.mismatch.scoring import AskedPlaces
 from turnwise.trainers.mismatch.templates import FORMS, SYSTEMS, OwnTemplate, text_of
 
 ROWS, MORE_ROWS = 3, 12
@@ -66,7 +66,7 @@ def _read(case: MismatchCase, prompts: Sequence[OtherPrompt]) -> np.ndarray:
         start, stop = case.rows[row].turns[turn]
         own = case.rows[row].ids[start:stop]
         index_M: Ints = np.flatnonzero((case.row_N == row) & (case.turn_N == turn))
-        asked = Asked((*ids, *own), tuple(range(len(ids), len(ids) + len(own))))
+        asked = AskedPlaces((*ids, *own), tuple(range(len(ids), len(ids) + len(own))))
         expected_N[index_M] = case.reread(case.models.model, [asked], index_M)[index_M]
     return expected_N
 

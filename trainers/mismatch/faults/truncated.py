@@ -19,7 +19,7 @@ _FINE = 0.015
 """Half the width of the second search around the best top-p and min-p, relative to it."""
 
 
-class Cut(NamedTuple):
+class CutOff(NamedTuple):
     """A way to cut tokens off."""
 
     top_p: float = 1.0
@@ -27,7 +27,7 @@ class Cut(NamedTuple):
     min_p: float = 0.0
 
     def kept(self, top_NK: Floats) -> Ints:
-        """How many of the likeliest tokens are left."""
+        """Count the likeliest tokens that are left, at each place."""
         n = len(top_NK)
         return kept_by(top_NK, np.full(n, self.top_p), np.full(n, self.top_k), np.full(n, self.min_p))
 
@@ -38,7 +38,11 @@ class Cut(NamedTuple):
         )
 
 
-_TRIED = (*(Cut(top_p=float(p)) for p in _P), *(Cut(top_k=k) for k in _K), *(Cut(min_p=m) for m in _MIN))
+_TRIED = (
+    *(CutOff(top_p=float(p)) for p in _P),
+    *(CutOff(top_k=k) for k in _K),
+    *(CutOff(min_p=m) for m in _MIN),
+)
 
 
 @detects(cost=0)
@@ -57,13 +61,13 @@ def _of_numbers(case: MismatchCase) -> Iterator[Explanation]:
     top_MK, whole_M = found.top(beta_M), found.tempered(beta_M)
     logged_M, unit_M = case.logged_N[index_M], case.unit_N[index_M]
 
-    def expected(cut: Cut) -> Floats:
+    def expected(cut: CutOff) -> Floats:
         return whole_M - np.log(mass_of(top_MK, cut.kept(top_MK)))
 
-    def miss(cut: Cut) -> float:
+    def miss(cut: CutOff) -> float:
         return float(np.minimum(np.abs(logged_M - expected(cut)) / unit_M, 5.0).mean())
 
-    best = _refined(min((*_TRIED, Cut()), key=miss), miss)
+    best = _refined(min((*_TRIED, CutOff()), key=miss), miss)
     expected_N = np.full(len(case.row_N), np.nan)
     expected_N[index_M] = expected(best)
     yield Explanation(
@@ -74,7 +78,7 @@ def _of_numbers(case: MismatchCase) -> Iterator[Explanation]:
     )
 
 
-def _refined(best: Cut, miss: Callable[[Cut], float]) -> Cut:
+def _refined(best: CutOff, miss: Callable[[CutOff], float]) -> CutOff:
     """Search around the best of the grid."""
     if best.top_p < 1:
         near = [
