@@ -62,6 +62,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     words_end: ClassVar[str] = ""  # why words without a call end the episode, where there are tools (E7)
     # False: no solution is known, and the checker plays without one; a task's option of this name goes before it
     gold_known: ClassVar[bool] = True
+    calls_end: ClassVar[str] = ""  # why a call with wrong arguments ends the episode (E7)
     gold_varies: ClassVar[str] = ""  # why gold may be another solution in another process (E3)
     fork_cost: ClassVar[ForkCost] = ForkCost.FREE  # of going on a second time from a moment of an episode
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {

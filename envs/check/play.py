@@ -180,7 +180,13 @@ def bad_actions(subject: Subject) -> str:
                 # An end by the turn limit is nobody's answer: where there is one turn, each is the last.
                 ended = step.info.get("end") not in (None, EndReason.TURN_LIMIT)
                 # Where any text is an answer (no tools, or declared), a meaningless text may be a wrong one.
-                may_end = (not env.tools or bool(env.words_end)) and isinstance(action, str)
+                if isinstance(action, str):
+                    may_end = not env.tools or bool(env.words_end)
+                else:
+                    known = {tool.spec.name for tool in env.tools}
+                    may_end = bool(env.calls_end) and known.issuperset(
+                        call.name for call in action.tool_calls
+                    )
                 require(not ended or may_end, f"{label} ends the episode ({step.info.get('end')})")
                 said = "".join(message.content for message in step.observation)
                 require(said.strip() != "", f"{label} is not answered")
@@ -188,7 +194,7 @@ def bad_actions(subject: Subject) -> str:
                 require(not (left := _unanswered(action, step)), f"{label}: {left} of the ids have no answer")
                 answered += 1
     env.close()
-    declared = f"; declared: {subject.cls.words_end}" if subject.cls.words_end else ""
+    declared = "".join(f"; declared: {why}" for why in (subject.cls.words_end, subject.cls.calls_end) if why)
     return f"{answered} meaningless actions answered, and the episode went on{declared}"
 
 

@@ -20,6 +20,7 @@ class BfclEnv(ForeignEnv):
     side = Path(__file__).parent / "sides" / "bfcl_side.py"
     turn_limit = 120
     words_end = "words without a call are the answer, or end the turn"
+    calls_end = "in rows of one turn the first calls are the answer, whatever their arguments"
     copies = "the request names the arguments"
 
     @classmethod

@@ -105,6 +105,29 @@ class Talker(Rooms):
         return super().transition(state, action)
 
 
+class OneCall(OneAnswer):
+    """One call is the answer, and wrong arguments are a wrong one."""
+
+    tools = (tool(go),)
+    turn_limit = 2
+
+    def transition(self, state: Asked, action: Message) -> Transition[Asked]:
+        call = call_of(action, self.tools)
+        find_tool(self.tools, call.name)
+        right = str(call.arguments.get("to")) == state.right
+        end = EndReason.SOLVED if right else EndReason.FAILED
+        return Transition(state, "over", {"outcome": float(right)}, end)
+
+    def gold(self, state: Asked) -> str:
+        return f"go[{state.right}]"
+
+
+class DeclaredOneCall(OneCall):
+    """The same, declared."""
+
+    calls_end = "the first call is the answer"
+
+
 class Wanderer(OneAnswer):
     """Has another solution in each process."""
 

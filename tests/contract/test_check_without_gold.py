@@ -97,6 +97,13 @@ def test_words_that_end_an_episode_with_tools_are_refused_until_they_are_declare
     assert "declared: words without a call are the final answer" in report.requirements["E7"].detail
 
 
+def test_calls_that_end_an_episode_are_refused_until_they_are_declared(entered):
+    refused = check_env(entered("OneCall"), quick=True, only=["E7"]).requirements["E7"].detail
+    assert "an unknown argument ends the episode" in refused
+    report = check_env(entered("DeclaredOneCall"), quick=True, only=["E7"])
+    assert report.ok, str(report)
+
+
 def test_gold_that_nobody_knows_is_refused_in_words_and_a_survey_goes_without(entered):
     env = make(entered("Rooms"))
     env.reset(seed=0)
