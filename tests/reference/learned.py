@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ from measured import (
     shop,
     tokens_of,
 )
-from plain import reference
+from plain import reference, refuses
 from torch import Tensor
 
 from turnwise.agents.core import Episode
@@ -300,3 +302,73 @@ def _stepped(model: Any, optimizer: Any, loss: Callable[[Any], Tensor], batch: T
     optimizer.step()
     optimizer.zero_grad()
     return found.item()
+
+
+@reference(
+    "signal", "heron", factors=[("turns", "outcome"), ()], margin=[2.0, -1.0], learning_rate=[1e-3],
+)  # fmt: skip
+def heron(
+    make: Part,
+    factors: tuple[str, ...] = ("solved", "outcome", "turns", "tokens"),
+    margin: float = 0.5,
+    learning_rate: float = 1e-6,
+) -> None:
+    """Scores of φ against the reference, normalised; after they are read, a step on −log σ(r_i − r_j) where i is better than j."""
+    entry, see = get_component("signal", "heron"), context("heron")
+    setup = dataclasses.replace(signal_setup(entry), copy_policy=lambda: small_model(2))
+    if not factors or margin < 0:
+        refuses(lambda: make(setup))
+        return
+    first, second = scene()[1]
+    batch = collate(groups := [first, [*second, silent(first[0])]])
+    lengths = [int(n) for n in batch.turns.length_B.tolist()]
+    played = [b for b, n in enumerate(lengths) if n]
+    signal, phi = make(setup), small_model(2)
+    against = logp_of(see.learner.reference, batch)  # pyright: ignore
+    optimizer = torch.optim.AdamW(phi.parameters(), lr=learning_rate, weight_decay=0.0)
+    every = [one for group in groups for one in group]
+
+    def value(b: int, name: str) -> float:
+        turns = every[b].trajectory.turns
+        counts = {"turns": -len(turns), "tokens": -sum(len(t.reply.action_ids) for t in turns)}
+        return {"solved": every[b].success, "outcome": sum(t.reward for t in turns), **counts}[name]
+
+    def better(a: int, b: int) -> bool:
+        group = [c for c in played if batch.turns.group_B[c] == batch.turns.group_B[a]]
+        for place, name in enumerate(factors):
+            least = margin * statistics.pstdev([value(c, name) for c in group]) if place else 0.0
+            if abs(value(a, name) - value(b, name)) > least:
+                return value(a, name) > value(b, name)
+        return False
+
+    pairs = [
+        (a, b)
+        for a in played
+        for b in played
+        if batch.turns.group_B[a] == batch.turns.group_B[b] and better(a, b)
+    ]
+
+    def loss(known: Any) -> Tensor:
+        sums = by_trajectory({at: BETA * (x - against[at]) for at, x in known.items()}, batch)
+        r = {b: torch.stack(sums[b]).sum() / lengths[b] for b in played}
+        return torch.stack([torch.log(1 + torch.exp(r[b] - r[a])) for a, b in pairs]).mean()
+
+    for _ in range(2):
+        found, implicit = measured(signal, see, batch, groups), implied(phi, against, batch)
+        means = {b: sum(x) / lengths[b] for b, x in enumerate(by_trajectory(implicit, batch)) if lengths[b]}
+        centre, spread = statistics.mean(means.values()), statistics.pstdev(means.values())
+        wanted = [[(means[b] - centre) / spread] * n if n else [] for b, n in enumerate(lengths)]
+        near(of_turns(found.turn["heron"], batch), wanted, "score", 2e-3)
+        was = _stepped(phi, optimizer, loss, batch)
+        assert math.isclose(found.metrics["heron_loss"], was, rel_tol=1e-4)
+    if learning_rate == 1e-3:
+        return
+    fresh = make(dataclasses.replace(setup, copy_policy=lambda: copy.deepcopy(see.learner.reference)))
+    assert not measured(fresh, see, batch, groups).turn["heron"].any(), (
+        "it begins as the policy, and all are alike"
+    )
+
+
+def silent(one: Episode) -> Episode:
+    """An episode that ended before its first turn."""
+    return dataclasses.replace(one, trajectories={"agent": dataclasses.replace(one.trajectory, turns=())})

@@ -2,25 +2,21 @@
 
 import statistics
 
-from turnwise.agents.core import Episode
-from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.bounds import not_below_zero
-from turnwise.trainers.kit.reward_edits import paid_instead, part_total, replace_turns, sampled_tokens
+from turnwise.trainers.kit.factors import FACTORS, MARGIN, compared
+from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns
 
 
 @component("reward", "heron", reads=("rewards",))
-def heron(
-    group: Group, *, factors: tuple[str, ...] = ("solved", "outcome", "turns", "tokens"), margin: float = 0.5
-) -> Group:
+def heron(group: Group, *, factors: tuple[str, ...] = FACTORS, margin: float = MARGIN) -> Group:
     """The share of the group that an attempt beats, by the first factor that tells the two apart; nothing else is paid.
 
     Of two attempts, ``factors`` are looked at in their order: the first whose difference exceeds its margin decides, and where none does it is a
     tie, which is half a win each. Margins are ``margin`` times the factor's standard deviation in the group, and 0 for the first.
     R_i = wins/(G − 1), paid on the last turn, ½ where it is alone; one without a turn is not compared. HERON (hierarchical comparison; its released training of reward models).
     Factors need no weights. A factor is ``solved``, ``turns`` or ``tokens``, of which fewer are better, or a reward component,
-    of which more is better. Ours: the win rate is paid, where the paper first fits a reward model to the comparisons (−log σ(r_w − r_l)).
+    of which more is better. The paper's reward model, which is fitted to such comparisons, is the signal `heron`; here the win rate is paid.
 
     Worked by hand: equal success, two violations against none, whose deviation is 1; then three of which two are within the margin.
 
@@ -34,40 +30,11 @@ def heron(
     Raises:
         RecipeError: there is no factor, or the margin is below 0.
     """
-    not_below_zero("reward 'heron'", margin=margin)
-    if not factors:
-        raise RecipeError(
-            "reward 'heron': there is no factor to compare by.",
-            "Name some, such as factors: [solved, turns].",
-        )
-    values = {
-        i: [_factor(one, name) for name in factors] for i, one in enumerate(group) if one.trajectory.turns
-    }
-    spread = [statistics.pstdev(column) for column in zip(*values.values(), strict=True)]
-    margins = [0.0, *(margin * deviation for deviation in spread[1:])]
-
-    def won(one: list[float], other: list[float]) -> float:
-        for mine, theirs, least in zip(one, other, margins, strict=True):
-            if mine - theirs > least:
-                return 1.0
-            if theirs - mine > least:
-                return 0.0
-        return 0.5
+    won = compared("reward 'heron'", group, factors, margin)
 
     def rate(i: int) -> float:
-        return statistics.fmean([won(values[i], other) for j, other in values.items() if j != i] or [0.5])
+        return statistics.fmean([x for (one, _), x in won.items() if one == i] or [0.5])
 
     return [
-        replace_turns(one, lambda turns, i=i: paid_instead(turns, rate(i))) if i in values else one
-        for i, one in enumerate(group)
+        replace_turns(one, lambda turns, i=i: paid_instead(turns, rate(i))) for i, one in enumerate(group)
     ]
-
-
-def _factor(episode: Episode, name: str) -> float:
-    """One factor, so that more is better."""
-    turns = episode.trajectory.turns
-    if name == "solved":
-        return float(episode.success)
-    if name == "turns":
-        return -float(len(turns))
-    return -float(sampled_tokens(turns)) if name == "tokens" else part_total(turns, name)

@@ -17,8 +17,8 @@ from turnwise.trainers.signal.reward_model import ImplicitKind, ImplicitReward
 MEANING = ("π_φ", "a copy of the policy that learns to tell success from failure: the reward model")
 
 
-class _Implicit(Signal):
-    """Holds the reward model: a copy of the policy as it was when reinforcement began."""
+class Implicit(Signal):
+    """Holder of a reward model: a copy of the policy as it was when reinforcement began."""
 
     kind: ClassVar[ImplicitKind]
 
@@ -42,7 +42,7 @@ class _Implicit(Signal):
     "signal", "implicit_tokens", paper="2502.01456", gives=("token_implicit",), needs=("reference",),
     reads=("copy of the policy", "outcomes"), learns=True, stand_in=lambda p: {"token_implicit": 0.1 * wave(p)},
 )  # fmt: skip
-class ImplicitTokens(_Implicit):
+class ImplicitTokens(Implicit):
     """β·log φ/π_ref of each token, where σ of a trajectory's sum is its chance of success (PRIME, eq. 3).
 
     The model takes its step on a batch before it is read.
@@ -65,7 +65,7 @@ class ImplicitTokens(_Implicit):
     "signal", "implicit_turns", paper="2509.19199", gives=("implicit",), reads=("copy of the policy", "outcomes"),
     learns=True, stand_in=lambda p: {"implicit": 0.1 * wave(p)},
 )  # fmt: skip
-class ImplicitTurns(_Implicit):
+class ImplicitTurns(Implicit):
     """β·log φ/π_old of each turn, where a success of a group has a higher mean over turns than a failure (iStar, eq. 4).
 
     The model takes its step on a batch after it is read. Where nobody knows how likely a token was, as in stored episodes

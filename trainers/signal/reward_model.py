@@ -53,8 +53,14 @@ class ImplicitReward:
             logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(self.model, part).logp_RT.cpu()
         return BETA * (logp_RT - reference_RT) * rows.mask_RT
 
-    def learn(self, batch: TrainingBatch, reference_RT: Tensor, success_B: Tensor) -> float:
-        """One step on a batch; returns the loss.
+    def learn(
+        self,
+        batch: TrainingBatch,
+        reference_RT: Tensor,
+        success_B: Tensor,
+        better_BB: Tensor | None = None,
+    ) -> float:
+        """One step on a batch; returns the loss: of ``better_BB`` where it says which trajectories are better than which, else of success.
 
         The loss depends on each trajectory through one number Q. Its slope in Q is found first, so that the
         trajectories can pass through the model in any number of micro-batches.
@@ -63,7 +69,10 @@ class ImplicitReward:
         token_RT = self.rewards(rows, reference_RT)
         total_B = token_RT.new_zeros(len(share_B)).index_add_(0, rows.trajectory_R, token_RT.sum(1))
         q_B = (total_B * share_B).requires_grad_()
-        loss = implicit_loss(q_B, success_B, batch.turns.group_B, self.kind)
+        if better_BB is None:
+            loss = implicit_loss(q_B, success_B, batch.turns.group_B, self.kind)
+        else:
+            loss = pair_loss(q_B, better_BB)
         (slope_B,) = torch.autograd.grad(loss, q_B)
         weight_B = BETA * slope_B * share_B
         for index_M in self.reader.cut(self.model, rows, self.micro_tokens):
@@ -110,6 +119,15 @@ def implicit_loss(q_B: Tensor, success_B: Tensor, group_B: Tensor, kind: Implici
     """
     if kind == "outcomes":
         return F.binary_cross_entropy_with_logits(q_B, success_B.to(q_B.dtype))
-    pair_BB = success_B[:, None] & ~success_B[None, :] & (group_B[:, None] == group_B[None, :])
+    return pair_loss(q_B, success_B[:, None] & ~success_B[None, :] & (group_B[:, None] == group_B[None, :]))
+
+
+def pair_loss(q_B: Tensor, better_BB: Tensor) -> Tensor:
+    """The mean of −log σ(Q_i − Q_j) over the pairs in which i is better than j, 0 where there is none.
+
+    >>> better_BB = torch.tensor([[False, True], [False, False]])
+    >>> round(pair_loss(torch.tensor([0.7, 0.2]), better_BB).item(), 4)
+    0.4741
+    """
     gap_BB = q_B[:, None] - q_B[None, :]
-    return (F.softplus(-gap_BB) * pair_BB).sum() / pair_BB.sum().clamp(min=1)
+    return (F.softplus(-gap_BB) * better_BB).sum() / better_BB.sum().clamp(min=1)
