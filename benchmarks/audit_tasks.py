@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import sys
 import time
 from collections import defaultdict
@@ -29,7 +30,7 @@ from turnwise.trainers.audit.xray.core import ProbedSet
 from turnwise.trainers.audit.xray.options import XrayOptions
 from turnwise.trainers.audit.xray.reading import probe
 
-RESULT = Path(__file__).with_name("audit-tasks.json")
+RESULT = Path(os.environ.get("TURNWISE_AUDIT_TASKS") or Path(__file__).with_name("audit-tasks.json"))
 NAMES = {
     "always 1": "always_one", "always 0": "always_zero", "gold refused": "gold_refused", "empty or no-op accepted": "empty_accepted",
     "only skipped tests": "only_skipped", "no assertion reached": "no_assertion", "answer in prompt or files": "answer_shown",
@@ -83,7 +84,7 @@ def look(place: Path, form: str) -> dict[str, dict[str, str]]:
     return seen(probe(str(place), options, str(against) if against else ""))
 
 
-def planted(folder: Path, seed: int, only: Sequence[str]) -> dict[str, Any]:
+def planted(folder: Path, seed: int, only: Sequence[str], without: Sequence[str] = ()) -> dict[str, Any]:
     """Plant, look and compare."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from benchmarks.planted_tasks import SOUND, plant
@@ -97,6 +98,7 @@ def planted(folder: Path, seed: int, only: Sequence[str]) -> dict[str, Any]:
         for (path, form), tasks in by_path.items()
         if not only or any(form.startswith(one) for one in only)
     ]
+    asked = [one for one in asked if not any(f"/{name}-" in one[0] for name in without)]
     with ThreadPoolExecutor(3) as pool:
         rows = [row for made in pool.map(lambda one: _rows(folder, *one), asked) for row in made]
     return {"rows": rows, **summary(rows, SOUND)}
@@ -189,6 +191,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=(), help="formats")
+    parser.add_argument("--without", nargs="*", default=(), help="topics of sets that are left out")
     parser.add_argument("--reward", default="")
     parser.add_argument("--against", default="")
     parser.add_argument("--with", dest="packages", nargs="*", default=())
@@ -196,7 +199,7 @@ def main() -> None:
     parser.add_argument("--label", default="")
     chosen = parser.parse_args()
     if chosen.what == "planted":
-        found = planted(Path(chosen.names[0]), chosen.seed, chosen.only)
+        found = planted(Path(chosen.names[0]), chosen.seed, chosen.only, chosen.without)
         rows = found.pop("rows")
         Path(f"{chosen.names[0].rstrip('/')}-seen.json").write_text(
             json.dumps(rows, indent=1, ensure_ascii=False)

@@ -11,6 +11,7 @@ from tests.audit import task_folders
 from turnwise.cli.app import run as main
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.registry import audit_all
+from turnwise.trainers.audit.xray.answers import gold_forms
 from turnwise.trainers.audit.xray.options import XrayOptions
 from turnwise.trainers.audit.xray.reading import probe
 
@@ -217,6 +218,19 @@ def test_a_reward_function_that_cannot_be_loaded_is_one_clear_error(tmp_path, te
     (tmp_path / "rows.jsonl").write_text('{"question": "Who?", "answer": "nobody"}\n')
     with pytest.raises(TurnwiseError, match=said):
         probe(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/reward.py:f"))
+
+
+@pytest.mark.parametrize(
+    ("truth", "form"),
+    [
+        ("(?:(?:the|some) )?cinders", "cinders"),
+        ('["6/11", "12/22"]', "12/22"),
+        ("(?:a(?:b", "(?:a(?:b"),
+        ("She has 4. #### 4", "\\boxed{4}"),
+    ],
+)
+def test_a_right_answer_is_given_in_the_forms_that_judges_want(truth, form):
+    assert form in gold_forms(truth)
 
 
 SHELL = {

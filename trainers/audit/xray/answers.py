@@ -60,7 +60,7 @@ def gold_forms(truth: Json) -> list[str]:
             inner = json.loads(text)
             if isinstance(inner, list):
                 return list(dict.fromkeys([text, *(form for one in inner[:4] for form in gold_forms(one))]))
-    if _PATTERN.search(text) and (shortest := shortest_match(text)):
+    if _PATTERN.search(text) and (shortest := shortest_match(text)) and not _PATTERN.search(shortest):
         return [text, *gold_forms(shortest)]
     if _PROGRAM.search(text):
         return [text, f"```python\n{text.strip()}\n```", f"<answer>\n{text.strip()}\n</answer>"]

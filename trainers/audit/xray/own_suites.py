@@ -87,7 +87,12 @@ def _read(env: AgentEnv[object], at: int, task: Task) -> XTask:
     observation, _ = env.reset(seed=0, options={"task": task})
     shown = "\n".join(message.content for message in observation if message.role != "system")
     return XTask(
-        f"{at} {task.id[:12]}", f"{task.env} task {at}", shown or task.prompt, (), canonical(task.to_json())
+        f"{at} {task.id[:12]}",
+        f"{task.env} task {at}",
+        shown or task.prompt,
+        (),
+        canonical(task.to_json()),
+        visible={"task": task.id},
     )
 
 
@@ -105,7 +110,7 @@ def _judged(env: AgentEnv[object], task: Task) -> Iterator[Judged]:
 
 def _played(env: AgentEnv[object], task: Task, name: str, script: Script) -> Verdict:
     try:
-        walked: Walk = walk(env, task, name, play=script)
+        walked: Walk = walk(env, task, name, play=script, others=None if name == "gold" else SCRIPTS["rival"])
     except (TurnwiseError, NotImplementedError) as error:
         return Verdict(None, quoted(str(error), 200))
     return Verdict(float(walked.success), log=f"score {walked.score:g}")
