@@ -145,5 +145,5 @@ class ForeignEnv(AgentEnv[ForeignState]):
             live.place.heard,
             said.admissible,
             said.system or state.system,
-            said.tools,
+            said.tools or state.tools,
         )

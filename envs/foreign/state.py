@@ -34,7 +34,7 @@ class WorldAnswer(NamedTuple):
     refused: str = ""
     admissible: tuple[str, ...] = ()
     system: str = ""
-    tools: str = "[]"
+    tools: str = ""  # left out: as before
     details: Mapping[str, Json] = {}
 
     @property
@@ -77,7 +77,7 @@ def read_answer(value: Json) -> WorldAnswer:
         raise _odd("admissible", offered)
     return WorldAnswer(
         given.get("text", ""), {name: float(paid) for name, paid in rewards.items()}, end and EndReason(end),
-        given.get("refused", ""), tuple(offered), given.get("system", ""), canonical(given.get("tools") or []),
+        given.get("refused", ""), tuple(offered), given.get("system", ""), canonical(given["tools"]) if "tools" in given else "",
         given.get("details") or {},
     )  # fmt: skip
 
