@@ -111,7 +111,7 @@ def says_whether_tasks_return(entry: Component) -> str:
 
 
 def adds_episodes(entry: Component) -> str:
-    """Where it ``adds``, what was just played is wanted as often or more often, to an end, within its sizes, and is not remembered."""
+    """One that ``adds`` wants what was just played as often or more often, to an end, within its sizes, and does not remember it."""
     sampler = advanced(_made(entry))
     asked, before = sampler.plan(UPDATES, 0, 8), sampler.state()
     first = [request.episodes for request in asked]

@@ -62,7 +62,7 @@ class MeterRecords(NamedTuple):
 
     @property
     def alarms(self) -> list[str]:
-        """What alarms said."""
+        """Words of the alarms."""
         return [test.alarm for test in self.tests if test.alarm]
 
     @property

@@ -1,4 +1,4 @@
-"""Which tasks a run played and how often, and how success moved on those that were hard or easy at first."""
+"""Tasks that a run played and their visits, and the success on those that were hard or easy at first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from turnwise.agents.log.records import Record
 SPANS = 5
 """Into so many parts a run's updates are cut, at most."""
 BANDS = ("never", "in less than half", "in half or more", "always")
-"""How often a task was solved at its first visit."""
+"""Shares of a visit's episodes that solved the task."""
 
 
-class Visit(NamedTuple):
+class TaskVisit(NamedTuple):
     """A task in an update: its episodes that count, and those that succeeded."""
 
     suite: str
@@ -86,7 +86,8 @@ class PlayCounter:
     def tables(self) -> PlayedTasks | None:
         """Return what was counted; None where nothing was."""
         visits = sorted(
-            (Visit(*key, *counts) for key, counts in self._counts.items()), key=lambda v: (v.update, v.task)
+            (TaskVisit(*key, *counts) for key, counts in self._counts.items()),
+            key=lambda v: (v.update, v.task),
         )
         if not visits:
             return None
@@ -109,11 +110,11 @@ def spans_of(updates: Sequence[int], most: int = SPANS) -> list[tuple[int, int]]
     return [(updates[a], updates[b - 1]) for a, b in itertools.pairwise(ends)]
 
 
-def _success(visits: Sequence[Visit]) -> float:
+def _success(visits: Sequence[TaskVisit]) -> float:
     return sum(v.solved for v in visits) / sum(v.episodes for v in visits)
 
 
-def _suite(suite: str, visits: Iterable[Visit]) -> SuiteRow:
+def _suite(suite: str, visits: Iterable[TaskVisit]) -> SuiteRow:
     theirs = [visit for visit in visits if visit.suite == suite]
     times: dict[str, int] = defaultdict(int)
     for visit in theirs:
@@ -122,17 +123,17 @@ def _suite(suite: str, visits: Iterable[Visit]) -> SuiteRow:
     return SuiteRow(suite, len(times), len(theirs), max(times.values()), episodes, _success(theirs))
 
 
-def _span(first: int, last: int, visits: Iterable[Visit]) -> SpanRow:
+def _span(first: int, last: int, visits: Iterable[TaskVisit]) -> SpanRow:
     theirs = [visit for visit in visits if first <= visit.update <= last]
     bands = [visit.band for visit in theirs]
     shares = tuple(bands.count(band) / len(bands) for band in range(len(BANDS)))
     return SpanRow(first, last, len(theirs), shares, _success(theirs))
 
 
-def _returned(visits: Iterable[Visit], spans: Sequence[tuple[int, int]]) -> Iterable[ReturnRow]:
+def _returned(visits: Iterable[TaskVisit], spans: Sequence[tuple[int, int]]) -> Iterable[ReturnRow]:
     """A row for each band of which a task returned. The first visit, which says the band, is not in its later success."""
-    first: dict[tuple[str, str], Visit] = {}
-    later: dict[int, list[Visit]] = defaultdict(list)
+    first: dict[tuple[str, str], TaskVisit] = {}
+    later: dict[int, list[TaskVisit]] = defaultdict(list)
     for visit in visits:
         known = first.setdefault((visit.suite, visit.task), visit)
         if known is not visit:

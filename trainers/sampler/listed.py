@@ -71,7 +71,7 @@ def histories_of(path: str) -> Mapping[str, list[float]]:
 
 
 @component("sampler", "listed", paper="2504.20571")
-class Listed(Sampler):
+class ListedTasks(Sampler):
     """Those of the first ``size`` training tasks that earlier evaluations or a run chose; few are repeated to fill an update.
 
     Guru (2025): of two evaluations on train, by a ``weak`` and a ``strong`` policy, a task is left out that the weak one solves in

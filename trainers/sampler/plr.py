@@ -14,7 +14,7 @@ from turnwise.trainers.sampler.remembered import require_option
 
 
 class Level(NamedTuple):
-    """What is known of a task: its visits, the score of the last one and its update."""
+    """Memory of a task: its visits, the score of the last one and its update."""
 
     visits: int
     score: float

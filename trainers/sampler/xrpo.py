@@ -21,7 +21,7 @@ def half_width(n: int) -> float:
     return t_quantile(0.975, n - 1) / sqrt(n)
 
 
-def spread(group: SeenGroup) -> float:
+def deviation(group: SeenGroup) -> float:
     """σ̂ of a group's successes; where they are all alike √(p(1 − p)), p = ½/(n + 1) being Jeffreys' mean of what did not happen."""
     n, c = len(group.episodes), group.successes
     if 0 < c < n:
@@ -81,7 +81,7 @@ class Xrpo(Uniform):
         counts = [group.request.episodes for group in groups]
         phase, total = self.each * len(groups), sum(counts)
         given = total - self.setup.group_size * len(groups)
-        sigmas = {i: spread(group) for i, group in enumerate(groups) if group.episodes}
+        sigmas = {i: deviation(group) for i, group in enumerate(groups) if group.episodes}
         for _ in range(min(phase, self.phases * phase - given)):
             room = [i for i in sigmas if counts[i] < self.most]
             if not room:
