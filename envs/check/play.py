@@ -190,7 +190,10 @@ def bad_actions(subject: Subject) -> str:
                 require(not ended or may_end, f"{label} ends the episode ({step.info.get('end')})")
                 said = "".join(message.content for message in step.observation)
                 require(said.strip() != "", f"{label} is not answered")
-                require(step.info.get("rewards", {}).get("outcome", 0.0) <= 0.0, f"{label} is paid for")
+                # Where words end an episode they may end one whose work is done; E6 plays agents that only talk.
+                may_be_paid = isinstance(action, str) and bool(env.words_end)
+                paid = step.info.get("rewards", {}).get("outcome", 0.0)
+                require(may_be_paid or paid <= 0.0, f"{label} is paid for")
                 require(not (left := _unanswered(action, step)), f"{label}: {left} of the ids have no answer")
                 answered += 1
     env.close()

@@ -148,3 +148,14 @@ class DeclaredTalker(Talker):
     """The same, declared."""
 
     words_end = "words without a call are the final answer"
+
+
+class PaidTalker(Rooms):
+    """Words end the episode and are always paid for, which only E6 can call wrong."""
+
+    words_end = "words without a call are the final answer"
+
+    def transition(self, state: Place, action: Message) -> Transition[Place]:
+        if not action.tool_calls and "[" not in action.content and "<" not in action.content:
+            return Transition(state, "Well said.", {"outcome": 1.0}, EndReason.SOLVED)
+        return super().transition(state, action)

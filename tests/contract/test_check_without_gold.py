@@ -97,6 +97,12 @@ def test_words_that_end_an_episode_with_tools_are_refused_until_they_are_declare
     assert "declared: words without a call are the final answer" in report.requirements["E7"].detail
 
 
+def test_words_that_end_an_episode_may_be_paid_for_its_work_and_not_for_nothing(entered):
+    report = check_env(entered("PaidTalker"), quick=True, only=["E6", "E7"])
+    assert report.requirements["E7"].ok
+    assert "succeeds at 100%" in report.requirements["E6"].detail
+
+
 def test_calls_that_end_an_episode_are_refused_until_they_are_declared(entered):
     refused = check_env(entered("OneCall"), quick=True, only=["E7"]).requirements["E7"].detail
     assert "an unknown argument ends the episode" in refused
