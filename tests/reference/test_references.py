@@ -21,6 +21,7 @@ import learned  # noqa: F401
 import listing  # noqa: F401
 import losses  # noqa: F401
 import measured  # noqa: F401
+import nudging  # noqa: F401
 import outcomes  # noqa: F401
 import pairs  # noqa: F401
 import played  # noqa: F401

@@ -38,7 +38,7 @@ class ToldPolicy:
         if is_whole:
             scored = renderer.start(plain.messages(), history.tools)
             read = renderer.start(told_below(history.messages(), self.told(history)), history.tools)
-        context = [*read] if is_whole else [*_read_so_far(history), *read]
+        context = [*read] if is_whole else [*read_so_far(history), *read]
         reply = await self.model.reply(
             history, context, scored if is_whole else (*history.token_ids, *scored)
         )
@@ -64,7 +64,7 @@ class ToldPolicy:
         """Whoever made the model closes it."""
 
 
-def _read_so_far(history: History) -> Sequence[int]:
+def read_so_far(history: History) -> Sequence[int]:
     """Return the tokens that the model read and said, as it was told, from the last prompt that stands alone."""
     context: list[int] = []
     for turn in history.turns:
