@@ -39,7 +39,7 @@ def ring() -> str:
 class Turns(NamedTuple):
     """How many turns there were."""
 
-    count: int = 0
+    passed: int = 0
 
 
 class Bell(AgentEnv[Turns]):
@@ -57,9 +57,9 @@ class Bell(AgentEnv[Turns]):
         return Turns(), task.prompt
 
     def transition(self, state: Turns, action: Message) -> Transition[Turns]:
-        after = Turns(state.count + 1)
-        end = EndReason.FAILED if after.count == TURNS else None
-        return Transition(after, f"{after.count} turns", {"outcome": 0.0}, end)
+        after = Turns(state.passed + 1)
+        end = EndReason.FAILED if after.passed == TURNS else None
+        return Transition(after, f"{after.passed} turns", {"outcome": 0.0}, end)
 
     def gold(self, state: Turns) -> str:
         return "?"
