@@ -258,6 +258,19 @@ def test_what_else_a_plan_asks_is_told_and_an_older_cell_is_accepted(part, plan_
     assert "| `return_to_go` | not recorded | not recorded |" in text
 
 
+def test_the_area_under_the_curve_of_dev_success_is_taken_over_the_same_steps(part):
+    ends = {"name": "before", "mode": "sampled"}
+    data = {
+        "evaluations": [{**ends, "suite": "a", "success": 0.2}, {**ends, "suite": "b", "success": 0.0}],
+        "recipe": {"suite": {"a": 3, "b": 1}},
+        "curve": [{"steps": 100.0, "success": 0.35}, {"steps": 300.0, "success": 0.55}],
+    }
+    area = part("told").area
+    assert area(data, 100) == pytest.approx(0.25)  # from (3·0.2 + 0)/4 to 0.35
+    assert area(data, 200) == pytest.approx((100 * 0.25 + 100 * 0.4) / 200)
+    assert area(data, 301) is None
+
+
 def timed(part: Any, plan_file: Path, seconds: dict[str, list[float | None]]) -> str:
     """A report on cells that validated after so many seconds."""
     for method, times in seconds.items():

@@ -79,6 +79,8 @@ class Plan(_Section):
     """Whether methods are compared at equal wall time as well: only of use where each cell has the same machine to itself."""
     metrics: dict[str, list[Way]] = {}
     """Metrics of the updates (``metrics.jsonl``) that a cell keeps, each with how the report tells it."""
+    area_steps: int = Field(default=0, ge=0)
+    """Environment steps over which the report takes the mean of success on dev, the area under its curve; 0 leaves it out."""
     after: After = After()
     screen: Screen = Screen()
     confirm: Confirm = Confirm()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -46,6 +47,10 @@ def columns(plan: Plan) -> dict[str, Callable[[Sequence[Data]], str]]:
                 [_metric(data, m, w) for data in rows]
             )
     after = plan.after
+    if plan.area_steps:
+        found[f"dev success, mean over {plan.area_steps:,} steps"] = lambda rows: _over(
+            [area(data, plan.area_steps) for data in rows], percent
+        )
     if after.pass_at:
         found[f"pass@{after.pass_at} on dev"] = lambda rows: _over(
             [_found(data, after).get("pass_at", {}).get("pass_at_k") for data in rows], percent
@@ -59,6 +64,28 @@ def columns(plan: Plan) -> dict[str, Callable[[Sequence[Data]], str]]:
                 [_found(data, after).get("nll", {}).get(w) for data in rows]
             )
     return found
+
+
+def area(data: Data, steps: int) -> float | None:
+    """The mean over the first environment steps of success on dev, linear between validations; None for a run with fewer.
+
+    It begins with success before training, which is that of sampled episodes on test tasks.
+    """
+    before = [e for e in data["evaluations"] if (e["name"], e["mode"]) == ("before", "sampled")]
+    named = data["recipe"]["suite"]
+    shares = {named: 1.0} if isinstance(named, str) else named
+    weights = [shares[e["suite"]] for e in before]
+    start = fmean([e["success"] for e in before], weights)
+    points = [(0.0, start), *((at["steps"], at["success"]) for at in data["curve"])]
+    if points[-1][0] < steps:
+        return None
+    total = 0.0
+    for (x, y), (to, end) in pairwise(points):
+        if x < steps:
+            right = min(to, steps)
+            last = y + (end - y) * (right - x) / (to - x)
+            total += (right - x) * (y + last) / 2
+    return total / steps
 
 
 def _metric(data: Data, metric: str, way: Way) -> float | None:
