@@ -228,7 +228,10 @@ def test_copies_name_the_task_that_they_copy_which_is_not_listed(truth: Any) -> 
 
 def test_what_needs_a_network_asks_a_host_that_cannot_exist(truth: Any) -> None:
     for task in of_kind(truth, "needs a network"):
-        texts = [path.read_text() for path in (truth[0] / task.path).parent.iterdir()]
+        folder = (truth[0] / task.path).parent
+        texts = [
+            path.read_text() for path in folder.iterdir() if path.is_file()
+        ]  # not what a judge has compiled
         hosts = re.findall(r"(?:https?://|[\"'(])([\w.-]+\.invalid)", "".join(texts))
         assert hosts, task
         assert not re.search(r"https?://(?=\w)(?![\w.-]+\.invalid)", "".join(texts)), task
