@@ -100,12 +100,14 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
 OTHERWISE = {  # verbs that are not run here, and where they are
     "doctor": "tests/cli/test_packaging.py",
     "gateway": "below",
+    "mismatch": "it reads its log first",
     "serve": "below",
     "serve-engine": "it looks for its model first",
     "serve-workers": "tests/workers/test_hosts.py",
     "swe": "its sandbox is looked for at once",
     "top": "it reads a run, which nothing makes without training",
     "view": "tests/kit/viewed.py",
+    "worlds": "tests/envs/test_foreign_named.py",
 }
 RUN = """
 import contextlib, io, json, os, sys, tempfile

@@ -141,7 +141,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         if judge.gives and not recipe.needs & {*judge.gives}:
             yield RecipeProblem(
                 f"judge {judge.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, judge.gives))}.",
-                f"Use credit: {_user_of(judge)}, or judge: none.",
+                f"Use {_user_of(judge)}, or judge: none.",
             )
     yield from _judged_twice(judges)
     if absent:
@@ -348,14 +348,16 @@ def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
     if entry.only_measures and not recipe.needs & {*entry.gives}:
         raise RecipeError(
             f"rollout.strategy {entry.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, entry.gives))}.",
-            f"Use credit: {_user_of(entry)}, or rollout.strategy: chain.",
+            f"Use {_user_of(entry)}, or rollout.strategy: chain.",
         )
 
 
 def _user_of(source: Component) -> str:
-    """A credit rule that looks at what a strategy or a judge measures."""
+    """A credit rule that looks at what a strategy or a judge measures, or else the reward that pays it, as a recipe has it."""
     users = [c for c in components("credit") if c.needs_with({}) & {*source.gives}]
-    return min(users, key=lambda c: (c.name != source.name, len(c.needs_with({})), c.name)).name
+    if not users:
+        return f"reward: {{name: from_signal, signal: {source.gives[0]}}}"
+    return f"credit: {min(users, key=lambda c: (c.name != source.name, len(c.needs_with({})), c.name)).name}"
 
 
 def _misfitting_model(recipe: Recipe) -> Iterator[RecipeProblem]:

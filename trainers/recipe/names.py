@@ -188,7 +188,7 @@ def _elsewhere(seam: str, name: str) -> str:
     kinds = [kind for kind in SEAMS if name in (entry.name for entry in components(kind))]
     if not kinds or seam in kinds:
         return ""
-    if kinds[0] == "shape":
+    if "shape" in kinds:
         return f"It is a shape, laid over a credit rule: keep one, such as grpo, and write shape: [{name}]."
     return f"There is a {kinds[0]} of this name (`turnwise list {kinds[0]}`)."
 
