@@ -22,8 +22,19 @@ from turnwise.trainers.sampler.core import SeenGroup
 
 Make = Callable[..., Any]
 MADE = tempfile.TemporaryDirectory()
+
+
+class MadeFolder(str):
+    """A folder that is told by its name, since its place is another one each time."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(Path(self).name)
+
+
 WEAK, STRONG, RUN, SURE, EMPTY = (
-    str(Path(MADE.name) / name) for name in ("weak", "strong", "run", "sure", "empty")
+    MadeFolder(Path(MADE.name) / name) for name in ("weak", "strong", "run", "sure", "empty")
 )
 RATES = {  # in twentieths; a task that is not there was not evaluated, one of None has no runs
     WEAK: {0: 0, 1: 0, 2: 10, 3: 18, 4: 0, 5: 9, 6: 19, 7: 5, 8: None, 10: 20, 40: 3},
