@@ -326,7 +326,12 @@ def capacity_noisy(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.array([capacity(n, 0.12, 5e9) for n in sizes]) * rng.uniform(0.98, 1.02, sizes.size)
 
 
-@pytest.mark.parametrize(("subject", "name"), ALL)
+@pytest.mark.parametrize("name", audits_of("tasks"))
+def test_an_audit_of_tasks_is_in_the_page_of_task_sets(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "how-to" / "task-sets.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("subject", "name"), [one for one in ALL if one[0] != "tasks"])
 def test_an_audit_names_its_rows_and_is_in_the_page_with_its_options(subject: str, name: str) -> None:
     audit = audits_of(subject)[name]
     page = (ROOT / "docs" / "how-to" / "audit.md").read_text("utf-8")
