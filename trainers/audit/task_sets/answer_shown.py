@@ -23,7 +23,7 @@ def answer_shown(probed: ProbedSet) -> AuditFinding:
         if (
             paid is not None
             and not one.always
-            and not one.paid("garbage", "no-op", "empty")
+            and not one.paid("garbage", "no-op", "empty", "formed")
             and one.task.gold
         ):
             return Evidence(
@@ -31,7 +31,8 @@ def answer_shown(probed: ProbedSet) -> AuditFinding:
             )
         if one.task.id in rare and not one.task.hidden:
             return Evidence(
-                f"the answer {quoted(one.task.core, 80)!r} stands in the prompt, and those of other tasks do not"
+                f"the answer {quoted(one.task.core, 80)!r} stands in the prompt, and those of other tasks do not",
+                "look",
             )
         return None
 

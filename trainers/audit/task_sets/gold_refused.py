@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from turnwise.trainers.audit.core import AuditFinding, audit
 from turnwise.trainers.audit.task_sets.shared import defects
 from turnwise.trainers.audit.xray.core import Evidence, ProbedSet, ProbedTask, quoted
@@ -13,7 +15,23 @@ def gold_refused(probed: ProbedSet) -> AuditFinding:
     return defects(probed, _detect)
 
 
+_SEPARATED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+def _as_written(one: ProbedTask) -> Evidence | None:
+    """An answer with thousands separators that is paid only where they are left out."""
+    if not _SEPARATED.fullmatch(one.task.core):
+        return None
+    golds = [seen for seen in one.of("gold")]
+    written = [seen for seen in golds if one.task.core in seen.attempt.text]
+    if any(one.accepts(seen.verdict) for seen in written) or not any(one.accepts(s.verdict) for s in golds):
+        return None
+    return Evidence(f"its own answer {one.task.core!r} is refused as it is written, and paid without its separators")
+
+
 def _detect(one: ProbedTask) -> Evidence | None:
+    if told := _as_written(one):
+        return told
     if (
         one.gold is None
         or one.gold.verdict.network

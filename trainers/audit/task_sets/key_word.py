@@ -17,7 +17,7 @@ def _detect(one: ProbedTask) -> Evidence | None:
     if one.unsteady:  # then what was paid once says little
         return None
     holds = one.task.core.casefold() in one.task.prompt.casefold()
-    paid = one.paid("key word") or (None if holds or not one.task.core else one.paid("copy"))
+    paid = one.paid("key word", "formed") or (None if holds or not one.task.core else one.paid("copy"))
     if paid is None or one.always or one.paid("garbage"):
         return None
     return Evidence(f"{quoted(paid.attempt.label or paid.attempt.text, 80)!r} gets {paid.verdict.said}")

@@ -138,6 +138,12 @@ def _truth(row: Mapping[str, Json], named: Mapping[str, str]) -> Json:
     return None
 
 
+def _empty_truth(row: Mapping[str, Json]) -> bool:
+    """Say if a row has an answer, which is the empty text."""
+    model = row.get("reward_model")
+    return isinstance(model, dict) and model.get("ground_truth") == ""
+
+
 def _prompt_column(row: Mapping[str, Json], named: Mapping[str, str]) -> str:
     return named.get("prompt") or next((name for name in PROMPTS if name in row), "")
 
@@ -160,7 +166,7 @@ def _task(
             place, f"{place} has an empty {column}.", "Write the prompt as text or as a list of messages."
         )
     truth = _truth(row, named)
-    if truth is None and wants_gold:
+    if truth is None and wants_gold and not any(row.get(name) == "" for name in GOLDS if name != column) and not _empty_truth(row):
         return BrokenRow(
             place,
             f"{place} has no answer, and most rows have one.",

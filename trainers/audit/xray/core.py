@@ -12,10 +12,13 @@ from turnwise.tasks.core import Json
 
 WRONG = ("empty", "no-op", "garbage", "wrong")
 """Agents whose answers no task may accept."""
+HASHES = ("3", "11", "23", "42", "77", "101")
+"""Seeds of hashes, each for a process of its own: an order of a set or a hash as a number is another one in each."""
 AGAIN: Mapping[str, str] = {
     "again": "when it is asked again, in another order and process",
     "low": "with chance or the date",
     "high": "with chance or the date",
+    **{f"hash {seed}": "from process to process (PYTHONHASHSEED)" for seed in HASHES},
 }
 """Conditions under which a verdict has to stay what it was, and how it depends where it does not."""
 _SAME = 0.01

@@ -21,6 +21,11 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 """A task's number in its list is no part of it."""
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_OPTIONS = re.compile(r"^[ \t]*\(?([A-H])[).:][ \t]*(\S[^\n]*)$", re.MULTILINE)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_RARE = 6
+"""So many digits, or half as many numbers, say with the answer that two questions are one in other words."""
 _MOST = 400
 
 
@@ -37,6 +42,8 @@ class _Print(NamedTuple):
     exact: frozenset[str]
     gold: str
     files: frozenset[str]
+    numbers: tuple[str, ...]
+    said: tuple[str, ...]
 
 
 class Likeness:
@@ -46,6 +53,7 @@ class Likeness:
         self._same: dict[str, XTask] = {}
         self._by: dict[str, list[int]] = defaultdict(list)
         self._known: list[tuple[XTask, _Print]] = []
+        self._numbered: dict[tuple[str, ...], list[int]] = defaultdict(list)
 
     def add(self, task: XTask) -> None:
         self._same.setdefault(_key(task), task)
@@ -53,6 +61,7 @@ class Likeness:
         for shingle in made.shingles:
             if len(self._by[shingle]) <= _MOST:
                 self._by[shingle].append(len(self._known))
+        self._numbered[made.numbers].append(len(self._known))
         self._known.append((task, made))
 
     def find(self, task: XTask) -> Like | None:
@@ -75,7 +84,33 @@ class Likeness:
             other, its = self._known[place]
             if (near := _near(made, its)) >= _NEAR:
                 return Like(other, f"nearly ({near:.0%}) the same as")
+        for place in self._numbered.get(made.numbers, ())[:_MOST] if _telling(made) else ():
+            other, its = self._known[place]
+            if made.gold == its.gold and made.words != its.words and not made.files | its.files:
+                return Like(other, "in other words, with the same numbers and answer,")
         return None
+
+
+def _telling(one: _Print) -> bool:
+    """Say if a task's numbers are rare enough to tell it from others."""
+    several = len(one.numbers) >= _RARE // 2 or (len(one.numbers) == 2 and len("".join(one.numbers)) >= _RARE)
+    return several and len({*one.numbers}) > 1 and len(one.gold) > 0
+
+
+def _told(task: XTask) -> tuple[str, str]:
+    """A prompt and an answer without what tells nothing of them: thousands separators, a function's name, the order of options."""
+    prompt = _THOUSANDS.sub(lambda found: found.group().replace(",", ""), task.prompt)
+    gold = str(task.truth if task.truth is not None else "")
+    gold = _THOUSANDS.sub(lambda found: found.group().replace(",", ""), gold)
+    for name in {*re.findall(r"`([A-Za-z_]\w*)`", prompt)}:  # a function by another name is the same task
+        own = re.compile(rf"(?<!\w){name}(?!\w)")
+        if own.search(gold):
+            prompt, gold = own.sub("it", prompt), own.sub("it", gold)
+    options = dict(_OPTIONS.findall(prompt))
+    if len(options) < 3:
+        return prompt, gold
+    order = iter(sorted(options.values()))
+    return _OPTIONS.sub(lambda _: next(order, ""), prompt), options.get(task.core.strip(), gold)
 
 
 def _key(task: XTask) -> str:
@@ -83,21 +118,23 @@ def _key(task: XTask) -> str:
         sorted((path, " ".join(text.split())) for path, text in task.visible.items()) if task.visible else []
     )
     return digest(
-        " ".join(_WORD.findall(task.prompt.casefold())),
+        " ".join(_WORD.findall(_told(task)[0].casefold())),
         [list(one) for one in files],
         str(task.row.get("repo", "")),
     )
 
 
 def _print(task: XTask) -> _Print:
-    prompt = _NUMBERED.sub(" ", task.prompt)
+    prompt, truth = _told(task)
+    prompt = _NUMBERED.sub(" ", prompt)
     words = _WORD.findall(prompt.casefold())
     shingles = frozenset(" ".join(pair) for pair in pairwise(words)) or frozenset(words)
     exact = frozenset(match.group(1) or match.group() for match in _EXACT.finditer(prompt))
-    gold = " ".join(str(task.truth if task.truth is not None else "").casefold().split())
+    gold = " ".join(truth.casefold().split())
+    said = tuple(_NUMBER.findall(prompt))
     files = frozenset(digest(path, text) for path, text in task.visible.items())
     exacts = frozenset(one.strip(".,;:!?()").casefold() for one in exact)
-    return _Print(frozenset(words), shingles, exacts, gold, files)
+    return _Print(frozenset(words), shingles, exacts, gold, files, tuple(sorted(said)), said)
 
 
 def _near(one: _Print, other: _Print) -> float:
@@ -105,6 +142,8 @@ def _near(one: _Print, other: _Print) -> float:
     if one.exact != other.exact or one.gold != other.gold or min(len(one.words), len(other.words)) < 5:
         return 0.0
     if one.files and other.files and len(one.files & other.files) < _FILES * len(one.files | other.files):
+        return 0.0
+    if one.words == other.words and one.said != other.said:
         return 0.0
     words = len(one.words & other.words) / len(one.words | other.words)
     pairs = len(one.shingles & other.shingles) / max(min(len(one.shingles), len(other.shingles)), 1)

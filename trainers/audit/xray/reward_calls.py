@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Root, Sandbox, SandboxImage, SandboxLimits
-from turnwise.trainers.audit.xray.core import Attempt, Judged, Verdict, XTask, quoted
+from turnwise.trainers.audit.xray.core import HASHES, Attempt, Judged, Verdict, XTask, quoted
 
 SPY = "/work/.xray"
 LIMITS = SandboxLimits(
@@ -26,9 +26,11 @@ MODES: Mapping[str, Mapping[str, Json]] = {
     "low": {"rng": "low", "now": 1773544440.0, "hash": "1"},
     "high": {"rng": "high", "now": 1949758001.0, "hash": "2"},
     "time up": {"time_up": True},
+    "elsewhere": {"system": "Windows"},
+    **{f"hash {seed}": {"hash": seed} for seed in HASHES},
 }
 """Conditions under which a judge is asked: as it is, with checks traced, once more in another order, by chance's lowest and highest draw and at
-other dates, and with every time limit passed."""
+other dates, with every time limit passed, on another system, and in fresh processes whose hashes are seeded otherwise."""
 _BATCH = 3000
 _LATE = 3
 """A task that was late so often is not asked any more under that condition."""

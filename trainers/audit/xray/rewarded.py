@@ -7,7 +7,7 @@ from contextlib import closing
 
 from turnwise.tools.sandbox.core import Backend, Root
 from turnwise.trainers.audit.xray.answers import HANGS, attempts
-from turnwise.trainers.audit.xray.core import Attempt, Judged, ProbedTask, XrayCost, XTask
+from turnwise.trainers.audit.xray.core import HASHES, Attempt, Judged, ProbedTask, XrayCost, XTask
 from turnwise.trainers.audit.xray.reward_calls import MODES, RewardDesk, RewardFunction
 
 VERDICTS = 90
@@ -64,6 +64,9 @@ def _more(
     yield "again", [one for _ in range(repeats) for one in reversed(both)]
     yield "low", both
     yield "high", both
+    for seed in HASHES:
+        yield f"hash {seed}", [(n, best[n]) for n in range(len(tasks))]
+    yield "elsewhere", [(n, one) for n in range(len(tasks)) for one in (best[n], wrong[0])]
     hangs = [Attempt("hang", text) for text in HANGS]
     yield "time up", [(n, one) for n in range(len(tasks)) for one in (wrong[0], *hangs)]
 

@@ -2,7 +2,8 @@
 
 It is copied into the sandbox and imported by Python itself. The variable XRAY holds JSON: ``log`` (a file that lines are added to),
 ``rng`` (low or high: what the global generator draws), ``now`` (seconds since 1970 at which the clock stands), ``time_up`` (each time limit
-has passed), ``hang`` (nothing ever ends) and ``trace`` (which checks were reached). Nothing is imported from Turnwise.
+has passed), ``hang`` (nothing ever ends) and ``trace`` (which checks were reached) and
+``system`` (the name that the operating system gives itself). Nothing is imported from Turnwise.
 """
 
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportOptionalMemberAccess=false, reportMissingImports=false
@@ -226,6 +227,8 @@ class CheckTrace:
         name = code.co_name
         if name.startswith("add") and name in ("addSkip", "addSuccess", "addFailure", "addError"):
             self.results[name] = self.results.get(name, 0) + 1
+        elif name in ("run", "report_start") and os.path.basename(code.co_filename) == "doctest.py":
+            self._doctest(name, frame.f_locals)
         known = self.code.get(code)
         if known is None:
             only = _TOLD.get("only")
@@ -256,6 +259,13 @@ class CheckTrace:
 
         return lines
 
+    def _doctest(self, name, here):
+        """Count examples that a text of doctest holds as skipped, and those that are run."""
+        kind = "addSuccess" if name == "report_start" else "addSkip"
+        count = 1 if name == "report_start" else len(getattr(here.get("test"), "examples", ()))
+        if count:
+            self.results[kind] = self.results.get(kind, 0) + count
+
     def told(self):
         """All that was seen."""
         return {
@@ -284,6 +294,9 @@ def trace_whole_process():
     sys.settrace(seen)
 
 
+_INSTALLERS = ("pip", "pip3", "uv", "conda", "mamba", "apt", "apt-get", "npm", "cargo", "gem")
+
+
 def _watch_children():
     """Let Python processes that this one starts be watched too, also those that are started apart from their surroundings."""
     import subprocess
@@ -294,6 +307,7 @@ def _watch_children():
         if isinstance(args, (list, tuple)) and args and "python" in os.path.basename(str(args[0])):
             kept = [word for word in args[1:] if word not in ("-I", "-E", "-S", "-IS")]
             args = [args[0], *kept]
+            told_of_install(args)
             if options.get("env") is not None:
                 told = {
                     name: os.environ[name]
@@ -301,9 +315,32 @@ def _watch_children():
                     if name in os.environ
                 }
                 options["env"] = {**options["env"], **told}
+        elif isinstance(args, (list, tuple)) and args:
+            told_of_install(args)
+            if _TOLD.get("time_up") and os.path.basename(str(args[0])) in ("timeout", "gtimeout"):
+                args = [args[0], *_at_once(args[1:])]
         start(self, args, *more, **options)
 
+    def told_of_install(args):
+        words = [str(word) for word in args]
+        if "install" in words and any(os.path.basename(one) in _INSTALLERS for one in words):
+            note(net="a package index (%s)" % " ".join(words)[:100])
+
+    def _at_once(words):
+        done = False
+        for word in map(str, words):
+            length = not done and word[:1].isdigit()
+            done = done or length
+            yield "0.01" if length else word
+
     subprocess.Popen.__init__ = started
+
+
+def _set_system(name):
+    import platform
+
+    platform.system = lambda: name
+    platform.platform = lambda *a, **k: name
 
 
 def begin():
@@ -319,6 +356,8 @@ def begin():
         _set_clock(_TOLD["now"])
     if _TOLD.get("time_up"):
         _end_time()
+    if _TOLD.get("system"):
+        _set_system(_TOLD["system"])
     _watch_children()
     if os.environ.pop("XRAY_DRIVER", ""):
         return
