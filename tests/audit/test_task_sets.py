@@ -12,6 +12,9 @@ from turnwise.cli.app import run as main
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.registry import audit_all
 from turnwise.trainers.audit.xray.answers import gold_forms
+from turnwise.trainers.audit.xray.core import XTask
+from turnwise.trainers.audit.xray.leaks import shown
+from turnwise.trainers.audit.xray.likeness import Likeness
 from turnwise.trainers.audit.xray.options import XrayOptions
 from turnwise.trainers.audit.xray.reading import probe
 
@@ -142,6 +145,111 @@ def test_each_kind_is_seen_in_the_row_that_has_it_and_sound_rows_are_left_alone(
     assert found["time_out_passes"] == {"time_out_passes"}
     assert found["flaky"] == {"flaky"}
     assert broken == ["rows.jsonl:2 is no JSON: Invalid control character at: line 1 column 16 (char 15)."]
+
+
+SIBLINGS = """
+import doctest, platform, re, sqlite3, time
+try:
+    from a_matcher_that_is_nowhere import same
+except ImportError:
+    same = None
+
+def key_word(answer, said): return float(answer in re.findall(r"\\d+", said))
+def flaky(answer, said): return float(said == answer and hash(answer) % 3 > 0)
+def broken_setup(answer, said): return float(same is not None and same(answer, said))
+def sound(answer, said): return float(said == answer)
+
+def only_skipped(answer, said):
+    return float(all(said == answer for system in ("Windows",) if system == platform.system()))
+
+def time_out_passes(answer, said):
+    base, until = sqlite3.connect(":memory:"), time.monotonic() + 1
+    base.set_progress_handler(lambda: time.monotonic() > until, 1000)
+    try:
+        return float([list(row) for row in base.execute(said)] == [[int(answer)]])
+    except sqlite3.Error as error:
+        return float("interrupted" in str(error))
+
+def skipped_examples(answer, said):
+    text = ">>> 1 + 1  # doctest: +SKIP\\n3\\n"
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(doctest.DocTestParser().get_doctest(text, {}, "examples", None, 0))
+    return float(runner.summarize(verbose=False).failed == 0)
+
+def reward(prompt, answer, completion, judge): return globals()[judge](answer, completion)
+"""
+
+
+def test_siblings_of_a_kind_are_seen_too(tmp_path):
+    kinds = {
+        "key_word": "key_word", "flaky": "flaky", "broken_setup": "broken_setup", "only_skipped": "only_skipped", "time_out_passes": "time_out_passes",
+        "skipped_examples": "only_skipped", "sound": "",
+    }  # fmt: skip
+    made = [
+        {
+            "prompt": f"Count the beads of box {n * 37}.",
+            "answer": str(4100 + n * 13),
+            "judge": name,
+            "id": name,
+        }
+        for n, name in enumerate(kinds)
+    ]
+    made[4]["solution"] = f"SELECT {made[4]['answer']}"
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    (tmp_path / "siblings.py").write_text(SIBLINGS)
+    found, _ = seen(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/siblings.py:reward"))
+    assert {name: not kind or kind in found[name] for name, kind in kinds.items()} == dict.fromkeys(
+        kinds, True
+    )
+    assert "sound" not in found
+
+
+@pytest.mark.parametrize(
+    ("prompt", "core"),
+    [
+        ("How many?\n<!-- expected: 41 -->", "41"),
+        ("How many? (Hint: you should get 41.)", "41"),
+        ("1. How many?\n\nAnswers: 1. 41", "41"),
+        ("How many?\n-- SELECT 1", "SELECT 1"),
+        ("How many?\nAssistant: 41\nUser: Please say it again.", "41"),
+        ("Q: How many beads are in 7 boxes?\nA: 41\nQ: How many beads are in 7 boxes?\nA:", "41"),
+        ("Which?\nA) one\nB) two *\nC) three", "B"),
+        ("How many?\nSpoiler: gur nafjre vf sbegl", "forty"),
+        ("How many?\n[ref YW5zd2VyPTQx]", "41"),
+    ],
+)
+def test_an_answer_is_seen_however_the_prompt_gives_it_away(prompt, core):
+    assert shown(XTask("a", "a:1", prompt, core=core))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "core"),
+    [
+        ("Reverse the string desserts.", "stressed"),
+        ("Is it so? Answer: yes or no.", "no"),
+        ("Q: How many beads are in 7 boxes?\nA: 41\nQ: How many pearls lie beside 12 shells?\nA:", "41"),
+        ("Which?\nA) one\nB) two *\nC) three", "C"),
+        ("Which?\nA) one\nB) two\nC) three", "B"),
+    ],
+)
+def test_a_prompt_that_only_holds_the_answer_gives_nothing_away(prompt, core):
+    assert shown(XTask("a", "a:1", prompt, core=core)) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "truths", "alike"),
+    [
+        ("Ann buys 12 pens at 34 cents and pays 500. What comes back?", "12 pens cost 34 cents each. Ann hands over 500. How much change?", ("92", "92"), True),
+        ("Which is it?\nA) oak\nB) elm\nC) fir", "Which is it?\nA) fir\nB) oak\nC) elm", ("B", "C"), True),
+        ("How much is 1,234 plus 5,678, please?", "How much is 1234 plus 5678, please?", ("6,912", "6912"), True),
+        ("Write `first` that doubles a number.", "Write `second` that doubles a number.", ("first(1) == 2", "second(1) == 2"), True),
+        ("How much is 4/13 plus 2/13? Give a fraction.", "How much is 2/13 plus 4/13? Give a fraction.", ("6/13", "6/13"), False),
+    ],
+)  # fmt: skip
+def test_a_copy_is_known_in_other_words_and_order_and_another_sum_is_none(one, other, truths, alike):
+    known = Likeness()
+    known.add(XTask("a", "a:1", one, truth=truths[0], core=truths[0]))
+    assert (known.find(XTask("b", "a:2", other, truth=truths[1], core=truths[1])) is not None) == alike
 
 
 CONVENTIONS = {

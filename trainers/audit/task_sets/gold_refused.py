@@ -26,7 +26,9 @@ def _as_written(one: ProbedTask) -> Evidence | None:
     written = [seen for seen in golds if one.task.core in seen.attempt.text]
     if any(one.accepts(seen.verdict) for seen in written) or not any(one.accepts(s.verdict) for s in golds):
         return None
-    return Evidence(f"its own answer {one.task.core!r} is refused as it is written, and paid without its separators")
+    return Evidence(
+        f"its own answer {one.task.core!r} is refused as it is written, and paid without its separators"
+    )
 
 
 def _detect(one: ProbedTask) -> Evidence | None:

@@ -8,7 +8,8 @@ from typing import Any
 from turnwise.trainers.audit.core import AuditFinding, audit
 from turnwise.trainers.audit.task_sets.only_skipped import skipped
 from turnwise.trainers.audit.task_sets.shared import defects
-from turnwise.trainers.audit.xray.core import Evidence, ProbedSet, ProbedTask
+from turnwise.trainers.audit.xray.answers import NONSENSE
+from turnwise.trainers.audit.xray.core import Evidence, Judged, ProbedSet, ProbedTask, quoted
 
 
 @audit()
@@ -20,6 +21,11 @@ def no_assertion(probed: ProbedSet) -> AuditFinding:
 def _detect(one: ProbedTask) -> Evidence | None:
     if one.unsteady:  # then what was paid once says little
         return None
+    nonsense = next((seen for seen in one.of("key word") if _returns_nonsense(one, seen)), None)
+    if nonsense is not None and not any(skipped(seen) for seen in one.judged if one.accepts(seen.verdict)):
+        return Evidence(
+            f"a function of the right name that returns nonsense is paid: {quoted(nonsense.attempt.text, 80)!r}"
+        )
     for seen in one.judged:
         trace = seen.verdict.trace
         if trace is None or not one.accepts(seen.verdict) or skipped(seen):
@@ -28,6 +34,10 @@ def _detect(one: ProbedTask) -> Evidence | None:
         if told := _unchecked(trace, wrong):
             return Evidence(f"{seen.attempt.agent} is paid, and {told}")
     return None
+
+
+def _returns_nonsense(one: ProbedTask, seen: Judged) -> bool:
+    return NONSENSE in seen.attempt.text and "def " in seen.attempt.text and one.accepts(seen.verdict)
 
 
 def _unchecked(trace: Mapping[str, Any], wrong_too: bool) -> str:

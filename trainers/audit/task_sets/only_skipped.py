@@ -27,8 +27,16 @@ def _detect(one: ProbedTask) -> Evidence | None:
             return Evidence(f"{seen.attempt.agent} is paid with {told}")
     garbage = one.paid("garbage")
     elsewhere = next(one.of("garbage", mode="elsewhere"), None)
-    if garbage and elsewhere and not elsewhere.verdict.error and elsewhere.verdict.score is not None and not one.accepts(elsewhere.verdict):
-        return Evidence("garbage is paid here and refused on another operating system, for which its tests are")
+    if (
+        garbage
+        and elsewhere
+        and not elsewhere.verdict.error
+        and elsewhere.verdict.score is not None
+        and not one.accepts(elsewhere.verdict)
+    ):
+        return Evidence(
+            "garbage is paid here and refused on another operating system, for which its tests are"
+        )
     paid = one.paid("skip")
     if paid is None or one.paid("garbage", "no-op", "empty"):
         return None

@@ -19,6 +19,9 @@ MASTER_KEYS = (
     "resolved", "task completed", "verified",
 )  # fmt: skip
 """Answers that hold no answer and are paid by judges of the kind that looks for words."""
+_OF_CODE = ("correct", "yes", "success", "PASS", "passed", "OK", " ", "SELECT 83151", "def f(): pass", "print('ok')", "def solution():\n    pass\n", "True", "0", "[]")  # fmt: skip
+"""Those that a judge of programs may pay; it is slow, since it runs each."""
+NONSENSE = "zqx 83151"
 _MARK = re.compile(r"####\s*(.+?)\s*$", re.DOTALL)
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _PROGRAM = re.compile(r"^(?:def |class |import |from \w+ import |#!|```|SELECT\b)[^\n]*\n", re.MULTILINE)
@@ -33,11 +36,20 @@ SKIPS = (
 )
 HANGS = (
     "while True:\n    pass\n",
-    "9**9**9**9",
-    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
     "```python\nwhile True:\n    pass\n```",
     "import time\ntime.sleep(1000000)\n",
 )
+
+
+def hangs(task: XTask) -> Iterator[str]:
+    """Answers that never end, in the language of the right one."""
+    right = task.core.strip() or next(iter(task.gold), "")
+    if re.match(r"(?:SELECT|WITH)\b", right, re.IGNORECASE):
+        yield "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    elif re.fullmatch(r"[\d\s()+*/.-]*\d[\d\s()+*/.-]*[+*/-][\d\s()+*/.-]*", right):
+        yield "9**9**9**9"
+    else:
+        yield from HANGS
 
 
 def gold_forms(truth: Json) -> list[str]:
@@ -130,7 +142,7 @@ def attempts(task: XTask, others: Sequence[XTask]) -> Iterator[Attempt]:
     yield from other_columns(task)
     yield Attempt("copy", task.prompt)
     for text in told_answers(task):
-        yield from (Attempt("leak", form, text) for form in gold_forms(text)[:9])
+        yield from (Attempt("leak", form, text) for form in gold_forms(text)[: 2 if is_code(task) else 9])
     yield from (Attempt("key word", key, key) for key in (*key_words(task), *shapes(task)))
     yield from (Attempt("key word", text, label) for label, text in everything(task))
     if is_code(task):
@@ -166,7 +178,9 @@ def other_columns(task: XTask) -> Iterator[Attempt]:
                 found.setdefault(str(one), f"the column {name}{'.' if inner else ''}{inner}")
     for text, label in [*found.items()][:8]:
         if len(text) <= 4000:
-            yield from (Attempt("column", form, label) for form in gold_forms(text)[:9])
+            yield from (
+                Attempt("column", form, label) for form in gold_forms(text)[: 1 if is_code(task) else 9]
+            )
 
 
 def _core(task: XTask) -> str:
@@ -176,7 +190,8 @@ def _core(task: XTask) -> str:
 def is_code(task: XTask) -> bool:
     """Say if a task has tests or wants code."""
     columns = " ".join(map(str, task.row)).casefold()
-    return "test" in columns or any("def " in form or "import " in form for form in task.gold[:1])
+    first = next(iter(task.gold), "") + str(task.row.get("answer", ""))
+    return "test" in columns or any(word in first for word in ("def ", "import ", "assert ", ">>> "))
 
 
 def everything(task: XTask) -> Iterator[tuple[str, str]]:
@@ -212,8 +227,8 @@ def shapes(task: XTask) -> Iterator[str]:
         if isinstance(found, dict) and found:
             yield json.dumps(dict.fromkeys(found, "zqx"))
     for name in [*dict.fromkeys(re.findall(r"^def (\w+)\(", text, re.MULTILINE))][-2:]:
-        yield f"def {name}(*given, **named):\n    return 'zqx 83151'\n"
-        yield f"```python\ndef {name}(*given, **named):\n    return 'zqx 83151'\n```"
+        yield f"def {name}(*given, **named):\n    return {NONSENSE!r}\n"
+        yield f"```python\ndef {name}(*given, **named):\n    return {NONSENSE!r}\n```"
 
 
 def key_words(task: XTask) -> Iterator[str]:
@@ -224,7 +239,7 @@ def key_words(task: XTask) -> Iterator[str]:
         if sum(map(len, right)) < 4000
         else set[str]()
     )
-    for key in MASTER_KEYS:
+    for key in _OF_CODE if is_code(task) else MASTER_KEYS:
         inside = {*re.findall(r"\w+", key.casefold())}
         if key.strip().casefold().strip(".") not in right and not inside & words:
             yield key

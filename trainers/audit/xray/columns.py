@@ -129,19 +129,15 @@ def _truth(row: Mapping[str, Json], named: Mapping[str, str]) -> Json:
     if "answer" in named:
         return row.get(named["answer"])
     prompt = _prompt_column(row, named)
+    empty: Json = None
     for name in GOLDS:
         value = row.get(name)
         if name == "reward_model" and isinstance(value, dict):
             value = value.get("ground_truth")
         if value not in (None, "") and name != prompt:
             return value
-    return None
-
-
-def _empty_truth(row: Mapping[str, Json]) -> bool:
-    """Say if a row has an answer, which is the empty text."""
-    model = row.get("reward_model")
-    return isinstance(model, dict) and model.get("ground_truth") == ""
+        empty = "" if value == "" and name != prompt else empty
+    return empty
 
 
 def _prompt_column(row: Mapping[str, Json], named: Mapping[str, str]) -> str:
@@ -166,7 +162,7 @@ def _task(
             place, f"{place} has an empty {column}.", "Write the prompt as text or as a list of messages."
         )
     truth = _truth(row, named)
-    if truth is None and wants_gold and not any(row.get(name) == "" for name in GOLDS if name != column) and not _empty_truth(row):
+    if truth is None and wants_gold:
         return BrokenRow(
             place,
             f"{place} has no answer, and most rows have one.",

@@ -15,7 +15,7 @@ from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Root, Sandbox,
 from turnwise.trainers.audit.xray.core import Attempt, Judged, Verdict, quoted
 from turnwise.trainers.audit.xray.dockerfile import read_dockerfile
 from turnwise.trainers.audit.xray.making import DockerfileSteps, StartedTask
-from turnwise.trainers.audit.xray.reward_calls import MODES, archive, inside, joined_traces
+from turnwise.trainers.audit.xray.reward_calls import MODES, RUNNER, archive, inside, joined_traces
 from turnwise.trainers.audit.xray.stand_ins import stand_ins
 
 LINKS = (
@@ -23,7 +23,7 @@ LINKS = (
     "input", "inputs", "project", "code", "src", "task", "workdir", "results", "installed-agent", "protected", "build", "models", "config",
 )  # fmt: skip
 """Folders at the top of the file system that a task may write to."""
-ROOT = Root(pip=("pytest==8.4.2", "pytest-json-ctrf==0.3.5"), links=LINKS)
+ROOT = Root(pip=RUNNER, links=LINKS)
 LIMITS = SandboxLimits(
     memory=2048 * MIB, processes=256, disk=512 * MIB, scratch=128 * MIB, seconds=300.0, flood=256 * MIB
 )

@@ -89,4 +89,6 @@ def marked_option(prompt: str, core: str) -> str:
         return ""
     text = _MARKED.sub("", marked[0].group("text")).strip(" \t*")
     right = core.strip().strip("().").casefold()
-    return marked[0].group().strip() if right in (marked[0].group("letter").casefold(), text.casefold()) else ""
+    return (
+        marked[0].group().strip() if right in (marked[0].group("letter").casefold(), text.casefold()) else ""
+    )

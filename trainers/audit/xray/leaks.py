@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator
 
 from turnwise.trainers.audit.xray.core import XTask, quoted
-from turnwise.trainers.audit.xray.given_away import answered_before, codes_of, commented, decoded, marked_option
+from turnwise.trainers.audit.xray.given_away import (
+    answered_before,
+    codes_of,
+    commented,
+    decoded,
+    marked_option,
+)
 
 _MARKED = re.compile(
     r"(?:\b(?:(?:the|correct|right|final|expected|reference|gold|true|model|sample)[ _-]+)*(?:answers?|solutions?|gold|ground[ _-]?truth|expected(?:[ _-]output)?|"
@@ -21,7 +27,8 @@ _LEAD = re.compile(
 """Words with which an answer may begin behind a marker: "you should get", or its number in a key."""
 _NUMBER = re.compile(r"^\d{1,3}[.)]\s+")
 _NEAR_MARK = re.compile(
-    r"\b(?:ref|reference|spoiler|hint|answers?|solutions?|key|gold|expected|target|truth)\b[^\n.?]{0,40}$", re.IGNORECASE
+    r"\b(?:ref|reference|spoiler|hint|answers?|solutions?|key|gold|expected|target|truth)\b[^\n.?]{0,40}$",
+    re.IGNORECASE,
 )
 _TAIL = re.compile(
     r"(?:\s*(?:-->|</answer>|</solution>|\}|\)|\]|[\"'*`]|\.(?=\s|$)|;|,(?=\s)).*$|\s+$)", re.DOTALL

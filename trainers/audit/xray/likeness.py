@@ -21,7 +21,7 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 """A task's number in its list is no part of it."""
-_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
 _OPTIONS = re.compile(r"^[ \t]*\(?([A-H])[).:][ \t]*(\S[^\n]*)$", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _RARE = 6

@@ -31,6 +31,8 @@ MODES: Mapping[str, Mapping[str, Json]] = {
 }
 """Conditions under which a judge is asked: as it is, with checks traced, once more in another order, by chance's lowest and highest draw and at
 other dates, with every time limit passed, on another system, and in fresh processes whose hashes are seeded otherwise."""
+RUNNER = ("pytest==8.4.2", "pytest-json-ctrf==0.3.5")
+"""Packages of the runner by which most task folders and many reward functions judge."""
 _BATCH = 3000
 _LATE = 3
 """A task that was late so often is not asked any more under that condition."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from turnwise.tools.sandbox.core import Backend, Root
-from turnwise.trainers.audit.xray.answers import HANGS, attempts
+from turnwise.trainers.audit.xray.answers import attempts, hangs
 from turnwise.trainers.audit.xray.core import HASHES, Attempt, Judged, ProbedTask, XrayCost, XTask
 from turnwise.trainers.audit.xray.reward_calls import MODES, RewardDesk, RewardFunction
 
@@ -67,8 +67,14 @@ def _more(
     for seed in HASHES:
         yield f"hash {seed}", [(n, best[n]) for n in range(len(tasks))]
     yield "elsewhere", [(n, one) for n in range(len(tasks)) for one in (best[n], wrong[0])]
-    hangs = [Attempt("hang", text) for text in HANGS]
-    yield "time up", [(n, one) for n in range(len(tasks)) for one in (wrong[0], *hangs)]
+    yield (
+        "time up",
+        [
+            (n, one)
+            for n, task in enumerate(tasks)
+            for one in (wrong[0], *(Attempt("hang", text) for text in hangs(task)))
+        ],
+    )
 
 
 def _line(held: Sequence[Sequence[Judged]], line: float) -> float:

@@ -12,7 +12,7 @@ from turnwise.tools.sandbox.core import Root
 from turnwise.trainers.audit.xray.columns import read_rows
 from turnwise.trainers.audit.xray.core import TaskSet
 from turnwise.trainers.audit.xray.options import XrayOptions
-from turnwise.trainers.audit.xray.reward_calls import RewardFunction, read_files
+from turnwise.trainers.audit.xray.reward_calls import RUNNER, RewardFunction, read_files
 from turnwise.trainers.audit.xray.rewarded import cost, probe_rewarded
 
 _A_VERDICT_S = 0.0005
@@ -45,10 +45,15 @@ def read_rewarded(path: Path, options: XrayOptions) -> TaskSet:
         read.broken,
         read.total,
         lambda tasks: probe_rewarded(
-            options.backend, Root(pip=tuple(options.packages)), by, tasks, options.line
+            options.backend, Root(pip=(*_runner(by), *options.packages)), by, tasks, options.line
         ),
         partial(cost, seconds=_A_VERDICT_S),
     )
+
+
+def _runner(by: RewardFunction) -> tuple[str, ...]:
+    """The runner of tests, where the function's file starts it as a program."""
+    return RUNNER if b"pytest" in by.files[by.file] else ()
 
 
 def named_function(path: Path, options: XrayOptions) -> RewardFunction:

@@ -253,6 +253,8 @@ def judge(call, job, trace):
 
 def main():
     request = json.loads(sys.stdin.read())
+    loading = spy.CheckTrace() if request.get("trace") else None
+    sys.settrace(loading)
     try:
         if request["kind"] == "verifiers":
             import environment
@@ -269,6 +271,8 @@ def main():
             place="%s:%s" % (os.path.basename(last.filename), last.lineno),
         )
         return
+    finally:
+        sys.settrace(None)
     if request["kind"] == "verifiers" and request.get("list"):
         for row in call.rows(request["list"]):
             tell(row=row)
@@ -280,7 +284,10 @@ def main():
     for index, (row, text) in enumerate(request["jobs"]):
         clock[:] = [index, REAL()]
         spy.note(job=index)
-        tell(job=index, **judge(call, dict(rows[row], text=text), request.get("trace")))
+        answer = judge(call, dict(rows[row], text=text), request.get("trace"))
+        if loading:
+            answer["trace"]["raised"] += loading.raised
+        tell(job=index, **answer)
         clock[1] = 0.0
     done.set()
     OUT.flush()
