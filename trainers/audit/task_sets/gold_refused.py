@@ -22,7 +22,7 @@ def _as_written(one: ProbedTask) -> Evidence | None:
     """An answer with thousands separators that is paid only where they are left out."""
     if not _SEPARATED.fullmatch(one.task.core):
         return None
-    golds = [seen for seen in one.of("gold")]
+    golds = list(one.of("gold"))
     written = [seen for seen in golds if one.task.core in seen.attempt.text]
     if any(one.accepts(seen.verdict) for seen in written) or not any(one.accepts(s.verdict) for s in golds):
         return None
