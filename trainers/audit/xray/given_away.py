@@ -6,7 +6,7 @@ import base64
 import binascii
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{6,4000}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}){4,2000}(?!\w)")
@@ -35,10 +35,9 @@ def decoded(prompt: str) -> Iterator[tuple[str, str]]:
             yield "hexadecimal digits", told
 
 
-def _text(decode: object, coded: str) -> str:
-    assert callable(decode)
+def _text(decode: Callable[[str], bytes], coded: str) -> str:
     try:
-        told = bytes(decode(coded)).decode()
+        told = decode(coded).decode()
     except (binascii.Error, ValueError):
         return ""
     return told if told.isprintable() else ""

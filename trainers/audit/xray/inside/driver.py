@@ -286,7 +286,7 @@ def main():
         spy.note(job=index)
         answer = judge(call, dict(rows[row], text=text), request.get("trace"))
         if loading:
-            answer["trace"]["raised"] += loading.raised
+            answer["trace"]["raised"] += loading.raised  # pyright: ignore
         tell(job=index, **answer)
         clock[1] = 0.0
     done.set()
