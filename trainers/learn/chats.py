@@ -63,6 +63,7 @@ class Chats:
         self.path, self.renderer, self.context, self.seed = path, renderer, context, seed
         self.chats = read_chats(path)
         self._long: set[int] = set()
+        self._order: tuple[int, list[int]] = (-1, [])
 
     def batch(self, start: int, count: int) -> list[Trajectory]:
         """Chats with their tokens, from place ``start`` of the order on.
@@ -74,9 +75,7 @@ class Chats:
 
     def _fitting(self, place: int) -> Trajectory:
         total = len(self.chats)
-        order = [*range(total)]
-        derive_rng("chats", self.seed, place // total).shuffle(order)
-        first = order[place % total]
+        first = self._ordered(place // total)[place % total]
         for index in (*range(first, total), *range(first)):
             if index in self._long:
                 continue
@@ -95,6 +94,14 @@ class Chats:
             f"None of the {total} chats of {self.path} fits into {self.context} tokens.",
             "Raise engine.context_length, or shorten the chats.",
         )
+
+    def _ordered(self, again: int) -> list[int]:
+        """The order in which the chats are shown for this time, drawn once for all of it."""
+        if self._order[0] != again:
+            order = [*range(len(self.chats))]
+            derive_rng("chats", self.seed, again).shuffle(order)
+            self._order = (again, order)
+        return self._order[1]
 
 
 def read_chats(path: str | Path) -> list[WrittenChat]:
