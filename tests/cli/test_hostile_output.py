@@ -62,6 +62,8 @@ LINES: list[tuple[list[str], bool]] = [
     (["serve", "no\x1b[2Jsuite"], True),
     (["serve-engine", "no\x1b[2Jmodel"], True),
     (["serve-workers", "--token-file", "no\x1b[2Jfile"], True),
+    (["mismatch", "no\x1b[2Jlog", "--model", "smollm2"], True),
+    (["worlds", "add", "no\x1b[2Jsuch"], True),
     (["doctor"], False),
     (["swe", "add", "no\x1b[2Jsuch.yaml"], True),
 ]

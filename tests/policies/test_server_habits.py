@@ -28,7 +28,7 @@ from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.errors import EngineError, NotFoundError, TurnwiseError, WishRefusedError
 from turnwise.fault import FaultCause
 from turnwise.tasks.core import Split, Task
-from turnwise.tools.core import ToolCall, Verbatim
+from turnwise.tools.core import ToolCall, Verbatim, tool
 
 TASK = suite_task(get_suite("shop/easy"), Split.TEST, 0)
 ORIGIN = "openai:m@http://here"
@@ -168,7 +168,14 @@ def test_what_a_server_wrote_beside_comes_back_verbatim_to_it_alone():
     assert back["content"] == parts
 
 
+@tool
+def look() -> str:
+    """Look."""
+    return "Seen."
+
+
 class Watching(AgentEnv[int]):
+    tools = (look,)
     seen: list[Message] = []  # noqa: RUF012
 
     def initial(self, task):
@@ -183,7 +190,7 @@ def test_no_environment_sees_what_a_server_wrote_beside():
     env = Watching()
     env.reset(seed=0, options={"task": Task("test/Watching-v0", "Say.")})
     beside = Verbatim.of(ORIGIN, {"sealed": "x"})
-    env.step(Message("assistant", "go", (ToolCall("f", {}, "a", extra=beside),), extra=beside))
+    env.step(Message("assistant", "go", (ToolCall("look", {}, "a", extra=beside),), extra=beside))
     (seen,) = env.seen
     assert (seen.extra, seen.tool_calls[0].extra) == (None, None)
 

@@ -254,7 +254,9 @@ def test_a_keeper_that_is_told_to_end_twice_still_ends_what_was_left() -> None:
     with subprocess.Popen([sys.executable, "-c", KEEPER], stdout=subprocess.PIPE) as keeper:
         assert keeper.stdout is not None
         assert keeper.stdout.readline() == b"up\n"
-        *_, orphan = psutil.Process(keeper.pid).children(recursive=True)
+        while not (under := psutil.Process(keeper.pid).children(recursive=True)):
+            pass  # a list that is taken while the worker ends may miss both
+        orphan = under[-1]
         while orphan.ppid() != keeper.pid:  # until the worker has ended
             pass
         keeper.send_signal(signal.SIGTERM)
