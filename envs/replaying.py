@@ -8,10 +8,13 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+from turnwise.envs.core import AgentEnv, ForkCost
+from turnwise.envs.steps import State
 from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, Task, digest
 
@@ -128,3 +131,41 @@ class WorldPool(Generic[Replayed]):
     def _forget(self) -> None:
         """A forked child has the pipes of its parent's worlds, and must not speak to them."""
         self._idle, self._lock = {}, threading.Lock()
+
+
+class ReplayedEnv(AgentEnv[State], Generic[State, Replayed]):
+    """An environment that borrows its world from a pool. Its states are what was done, so a fork borrows another one."""
+
+    pool: ClassVar[WorldPool[Any]]
+    fork_cost = ForkCost.REPLAY
+    _live: Replayed | None = None
+
+    @classmethod
+    @abstractmethod
+    def world_kind(cls) -> Hashable:
+        """Return the key under which the pool keeps such worlds."""
+
+    @classmethod
+    @abstractmethod
+    def start_world(cls) -> Replayed:
+        """Start one more."""
+
+    def borrowed(self) -> Replayed:
+        """The world of this environment: borrowed at the first call, given back by :meth:`close`."""
+        if (live := self._live) is None:
+            kind = self.world_kind()
+            self._live = live = self.pool.take(kind, self.start_world)
+            self._give_back = weakref.finalize(self, self.pool.give, kind, live)
+        return live
+
+    def fork(self, *, seed: int | None = None) -> Self:
+        twin = super().fork(seed=seed)
+        assert isinstance(twin, type(self))
+        twin._live = None
+        return twin
+
+    def close(self) -> None:
+        """Leave the world to the next environment of its kind."""
+        if self._live is not None:
+            self._give_back()
+            self._live = None

@@ -50,7 +50,7 @@ from mutate import FUNCTIONS, Mutant, mutants_of  # pyright: ignore[reportMissin
 # --- running ----------------------------------------------------------------------------------------------------
 
 
-class Took(Exception):
+class Took(BaseException):
     """A mutant that does not end."""
 
 
@@ -93,7 +93,7 @@ def notices(
             for test in tests:
                 test(target)
         return False
-    except Exception:  # noqa: BLE001  (whatever it is, it was noticed)
+    except (Exception, Took):  # noqa: BLE001  (whatever it is, it was noticed)
         return True
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -5,25 +5,24 @@ A subclass names the interpreter and the file that runs in it, and makes tasks; 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from turnwise.envs.core import AgentEnv, ForkCost, Transition
+from turnwise.envs.core import Transition
 from turnwise.envs.foreign.actions import act_of, message_of, tools_of
 from turnwise.envs.foreign.live import LiveWorld, WorldProgram
 from turnwise.envs.foreign.named import python_of
 from turnwise.envs.foreign.state import ForeignState, WorldAnswer
 from turnwise.envs.messages import Message
-from turnwise.envs.replaying import WorldPool
+from turnwise.envs.replaying import ReplayedEnv, WorldPool
 from turnwise.tasks.core import Json, Task, digest
 from turnwise.tools.core import Tool, ToolError
 
 _PLANS = 1000  # of tasks that are kept
 
 
-class ForeignEnv(AgentEnv[ForeignState]):
+class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
     """An environment whose world is a package of others, in a process with an interpreter of its own.
 
     A state is what was done so far, so forks cost nothing until they are stepped; then a world is brought there by doing it
@@ -35,8 +34,6 @@ class ForeignEnv(AgentEnv[ForeignState]):
     start: ClassVar[float] = 120.0  # seconds that its imports may take
     deadline: ClassVar[float] = 60.0  # seconds of each request
     pool: ClassVar[WorldPool[LiveWorld]] = WorldPool()
-    fork_cost = ForkCost.REPLAY
-    _live: LiveWorld | None = None
 
     # --- what an author may write ----------------------------------------------------------------
 
@@ -60,14 +57,14 @@ class ForeignEnv(AgentEnv[ForeignState]):
         return (self._snapshot.state.system if self._snapshot else "") or self.system
 
     def initial(self, task: Task) -> tuple[ForeignState, str]:
-        live = self._world()
+        live = self.borrowed()
         live.go_to(task)
         opening = live.opening
         return self._state(ForeignState(task.id), live, opening), opening.text
 
     def transition(self, state: ForeignState, action: Message) -> Transition[ForeignState]:
         act = act_of(action, tools_of(state.tools))
-        live = self._world()
+        live = self.borrowed()
         live.go_to(self.task, state.acts, state.heard)
         said = live.act(act)
         if said.refused:
@@ -88,36 +85,24 @@ class ForeignEnv(AgentEnv[ForeignState]):
     def state_key(self, state: ForeignState) -> str:
         return digest(*state)
 
-    def fork(self, *, seed: int | None = None) -> AgentEnv[ForeignState]:
-        twin = super().fork(seed=seed)
-        assert isinstance(twin, ForeignEnv)
-        twin._live = None
-        return twin
-
-    def close(self) -> None:
-        """Leave the world to the next environment of this program."""
-        if self._live is not None:
-            self._release()
-            self._live = None
-
     # --- for subclasses --------------------------------------------------------------------------
 
     @classmethod
     def ask_world(cls, **asked: Json) -> Json:
         """Return what the world says of its own tasks, such as how many there are in a split."""
-        program = cls.program()
-        live = cls.pool.take(program, lambda: LiveWorld(program))
+        kind = cls.world_kind()
+        live = cls.pool.take(kind, cls.start_world)
         try:
             return live.list(asked)
         finally:
-            cls.pool.give(program, live)
+            cls.pool.give(kind, live)
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _plan(self, task: Task) -> Sequence[Json]:
         plans = type(self)._plans()
         if task.id not in plans:
-            live = self._world()
+            live = self.borrowed()
             live.go_to(task)
             if len(plans) >= _PLANS:
                 plans.clear()
@@ -130,12 +115,13 @@ class ForeignEnv(AgentEnv[ForeignState]):
             cls._known: dict[str, Sequence[Json]] = {}
         return cls._known
 
-    def _world(self) -> LiveWorld:
-        if self._live is None:
-            program = self.program()
-            self._live = self.pool.take(program, lambda: LiveWorld(program))
-            self._release = weakref.finalize(self, self.pool.give, program, self._live)
-        return self._live
+    @classmethod
+    def world_kind(cls) -> WorldProgram:
+        return cls.program()
+
+    @classmethod
+    def start_world(cls) -> LiveWorld:
+        return LiveWorld(cls.program())
 
     @staticmethod
     def _state(state: ForeignState, live: LiveWorld, said: WorldAnswer) -> ForeignState:

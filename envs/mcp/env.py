@@ -7,25 +7,24 @@ example of forty lines is in docs/tools.md. The server's tools are the environme
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from turnwise.envs.acting import MOST_CALLS
-from turnwise.envs.core import AgentEnv, EndReason, ForkCost, Transition
+from turnwise.envs.core import EndReason, Transition
 from turnwise.envs.mcp.actions import FINISH, calls_of
 from turnwise.envs.mcp.live import LiveServer
 from turnwise.envs.mcp.state import McpState
 from turnwise.envs.messages import Image, Message, Messages
-from turnwise.envs.replaying import WorldPool
+from turnwise.envs.replaying import ReplayedEnv, WorldPool
 from turnwise.tasks.core import Task, digest
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
 
 
-class McpEnv(AgentEnv[McpState]):
+class McpEnv(ReplayedEnv[McpState, LiveServer]):
     """An environment whose tools are those of an MCP server.
 
     With ``image`` a tool's pictures are shown, to policies that see; without it they are told as ``[image: image/png]``.
@@ -41,8 +40,6 @@ class McpEnv(AgentEnv[McpState]):
     timeout: ClassVar[float] = 30.0
     pool: ClassVar[WorldPool[LiveServer]] = WorldPool()
     turn_limit = 20
-    fork_cost = ForkCost.REPLAY
-    _live: LiveServer | None = None
 
     # --- what an author writes -------------------------------------------------------------------
 
@@ -105,30 +102,19 @@ class McpEnv(AgentEnv[McpState]):
         calls = [[call.name, dict(call.arguments)] for call in state.calls]
         return digest(state.task, calls, state.heard)
 
-    def fork(self, *, seed: int | None = None) -> AgentEnv[McpState]:
-        twin = super().fork(seed=seed)
-        assert isinstance(twin, McpEnv)
-        twin._live = None
-        return twin
-
-    def close(self) -> None:
-        """Leave the server to the next environment of this class."""
-        if self._live is not None:
-            self._release()
-            self._live = None
-
     # --- inside ----------------------------------------------------------------------------------
 
     def _at(self, state: McpState) -> LiveServer:
-        if self._live is None:
-            kind = type(self)
-            self._live = self.pool.take(kind, self._start)
-            self._release = weakref.finalize(self, self.pool.give, kind, self._live)
-        self._live.go_to(self.task, state.calls, state.heard)
-        return self._live
+        live = self.borrowed()
+        live.go_to(self.task, state.calls, state.heard)
+        return live
 
     @classmethod
-    def _start(cls) -> LiveServer:
+    def world_kind(cls) -> type[McpEnv]:
+        return cls
+
+    @classmethod
+    def start_world(cls) -> LiveServer:
         return LiveServer(cls.server, cls.prepare, keeps_memory=cls.keeps_memory, timeout=cls.timeout)
 
     def _cut(self, text: str) -> str:

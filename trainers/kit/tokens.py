@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 import torch
@@ -79,3 +80,12 @@ def surrogate(ratio_RT: Tensor, advantage_RT: Tensor, low: Tensor | float, high:
 def k3_of_old(log_ratio_RT: Tensor, mask_RT: Tensor) -> Tensor:
     """The k3 estimate of KL(π_old ‖ π) over the sampled tokens: a metric."""
     return token_mean(log_ratio_RT.exp() - 1 - log_ratio_RT, mask_RT)
+
+
+def whole_share(share: float, n: int) -> int:
+    """⌊share·n⌋, not one fewer where the product is rounded to just below a whole number.
+
+    >>> int(0.29 * 100), whole_share(0.29, 100), whole_share(0.299, 100)
+    (28, 29, 29)
+    """
+    return math.floor(share * n + 1e-9)

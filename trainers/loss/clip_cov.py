@@ -4,7 +4,7 @@ import torch
 
 from turnwise.registry import component
 from turnwise.trainers.core import WholeBatch, WholeLoss
-from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, surrogate, token_mean
+from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, surrogate, token_mean, whole_share
 
 
 @component(
@@ -49,7 +49,7 @@ def clip_cov(
     free_N = ~(loss_RT > -ratio_RT * advantage_RT)[mask_RT]
     eligible_N = (cov_N > least) & (cov_N < most) & free_N
     lot_N = torch.where(eligible_N, _lots(batch.old_logp_RT[mask_RT]), 2.0)
-    count = min(int(eligible_N.sum()), max(1, int(share * len(cov_N))))
+    count = min(int(eligible_N.sum()), max(1, whole_share(share, len(cov_N))))
     out_RT = torch.zeros_like(mask_RT)
     if count:
         out_RT[mask_RT] = lot_N <= lot_N.topk(count, largest=False).values[-1]

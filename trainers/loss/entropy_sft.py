@@ -4,7 +4,7 @@ import torch
 
 from turnwise.registry import component
 from turnwise.trainers.core import WholeBatch, WholeLoss
-from turnwise.trainers.kit.tokens import token_mean
+from turnwise.trainers.kit.tokens import token_mean, whole_share
 
 
 @component(
@@ -34,7 +34,7 @@ def entropy_sft(batch: WholeBatch, *, share: float = 0.2, entropy: float = 1.0) 
     trouble_N = (-logp_RT - entropy * batch.entropy_RT.detach())[mask_RT]
     kept_RT = torch.zeros_like(mask_RT)
     if len(trouble_N):
-        count = max(1, int(share * len(trouble_N)))
+        count = max(1, whole_share(share, len(trouble_N)))
         kept_RT[mask_RT] = trouble_N >= trouble_N.topk(count).values[-1]
     loss_RT = -batch.advantage_RT * batch.logp_RT * kept_RT
     metrics = {"nll": -token_mean(logp_RT, mask_RT), "nll_kept": -token_mean(logp_RT, kept_RT)}

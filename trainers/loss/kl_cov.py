@@ -4,7 +4,7 @@ import torch
 
 from turnwise.registry import component
 from turnwise.trainers.core import WholeBatch, WholeLoss
-from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
+from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean, whole_share
 
 
 @component("loss", "kl_cov", paper="2505.22617", whole=True, slope="-A")
@@ -30,7 +30,7 @@ def kl_cov(batch: WholeBatch, *, share: float = 0.002, coefficient: float = 1.0)
     mask_RT, log_ratio_RT = batch.mask_RT, log_ratio(batch)
     logp_N, advantage_N = batch.logp_RT.detach()[mask_RT], batch.advantage_RT[mask_RT]
     cov_N = (advantage_N - advantage_N.mean()) * (logp_N - logp_N.mean())
-    count = min(len(cov_N), max(1, int(share * len(cov_N))))
+    count = min(len(cov_N), max(1, whole_share(share, len(cov_N))))
     held_RT = torch.zeros_like(mask_RT)
     if count:
         held_RT[mask_RT] = cov_N >= cov_N.topk(count).values[-1]
