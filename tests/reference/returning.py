@@ -8,7 +8,7 @@ from typing import Any
 
 from allocated import ended
 from chosen import SUITES, by_weight, new_ones, stored, updates
-from drawn import SETUP, fair, refused
+from drawn import SETUP, MadeOnce, fair, refused
 from plain import agree, mean, reference
 
 from turnwise.trainers.core import PartState
@@ -135,3 +135,90 @@ def learning_progress(make: Make, window: int = 300, explore: float = 0.4) -> No
             past[group.request.suite] += [one.success for one in group.episodes]
     stored(sampler, make)
     by_weight(sampler)
+
+
+def walked(edge: int, levels: int, seen: list[list[int]], window: int, low: float, high: float) -> list[int]:
+    """The edge after each update, of whose episodes at the edge these are the outcomes."""
+    told: list[int] = []
+    edges: list[int] = []
+    for some in seen:
+        told = [*told, *some]
+        if len(told) >= window:
+            up, down = sum(told) >= high * len(told), sum(told) <= low * len(told)
+            edge, told = sorted((0, edge + up - (down and not up), levels - 1))[1], []
+        edges.append(edge)
+    return edges
+
+
+@reference(
+    "sampler",
+    "adr",
+    knob=["items"],
+    values=[([3, 3], [4, 5])],
+    window=[3],
+    at_edge=[1.0],
+    low=[0.5],
+    high=[0.9],
+    also=[
+        {"knob": "items", "values": ([3, 3], [5, 6], [4, 4]), "window": 4, "low": 0.25, "high": 0.75},
+        {"window": 1, "low": 0.0, "high": 0.5, "at_edge": 0.2},
+    ],
+)
+def adr(
+    make: Make,
+    knob: str = "",
+    values: tuple[int, ...] = (),
+    at_edge: float = 0.5,
+    window: int = 64,
+    low: float = 0.2,
+    high: float = 0.8,
+) -> None:
+    if bool(knob) != bool(values):
+        assert "goes with" in refused(make)
+        return
+    setup = dataclasses.replace(SETUP, mixture=MadeOnce({"sort/4": 1.0}, 0)) if knob else SETUP
+    for wrong, said in (
+        *(({"at_edge": 0.0}, "at_edge 0 "), ({"at_edge": 1.1}, "at_edge 1.1 "), ({"window": 0}, "window=0 ")),
+        *(
+            ({"low": 0.9, "high": 0.9}, "low 0.9, high 0.9"),
+            ({"low": -0.1}, "low -0.1"),
+            ({"high": 1.1}, "1.1"),
+        ),
+        ({"knob": "items", "values": ([3, 3], [3, 3])}, "stands twice"),
+    ):
+        assert said in refused(make, **wrong)
+    assert make(SETUP, low=0.0, high=1.0).levels == max(2, len(values))
+    one = make(setup)
+    assert (one.low, one.high, one.at_edge, one.window) == (low, high, at_edge, window)
+    levels: list[Any] = [*values] if knob else SUITES
+    sampler, told = make(setup), list[list[int]]()
+    assert not sampler.returns
+    assert sampler.by_success
+    edge = 0
+    for update in range(40):
+        asked = sampler.plan(update, 0, 6)
+        assert [*sampler.plan(update, 0, 2), *sampler.plan(update, 2, 4)] == asked
+        assert [one.index for one in asked] == [*range(6 * update, 6 * update + 6)]
+        placed = [levels.index(one.knobs[knob] if knob else one.suite) for one in asked]
+        assert max(placed) <= edge
+        assert at_edge < 1 or {*placed} == {edge}
+        wave = (update // 8) % 3  # all solved, then none, then half
+        ends = [[wave == 0 or (wave == 2 and n % 2 == 0) for n in range(place % 3 + 1)] for place in range(6)]
+        sampler.seen(update, [
+            SeenGroup(one, [ended(end) for end in some], 0.0) for one, some in zip(asked, ends, strict=True)
+        ])  # fmt: skip
+        told.append(
+            [int(end) for level, some in zip(placed, ends, strict=True) if level == edge for end in some]
+        )
+        edge = walked(0, len(levels), told, window, low, high)[-1]
+        assert sampler.figures() == {"edge": edge}
+    other = make(setup)
+    other.restore(PartState({**sampler.state().numbers}))
+    assert other.plan(90, 0, 6) == sampler.plan(90, 0, 6)
+    assert other.state() == sampler.state()
+    wide = make(setup)
+    wide.restore(PartState({"edge": len(levels) - 1, "outcomes": []}))
+    drawn = [one for update in range(60) for one in wide.plan(update, 0, 6)]
+    for level, name in enumerate(levels):
+        chance = (1 - at_edge) / len(levels) + at_edge * (level == len(levels) - 1)
+        fair_or_never(sum((one.knobs[knob] if knob else one.suite) == name for one in drawn), 360, chance)
