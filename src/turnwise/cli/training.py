@@ -159,6 +159,7 @@ def explain(
     bias: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
     from_: Annotated[str | None, Parameter(name="--from")] = None,
+    sampling: int | None = None,
 ) -> VerbResult:
     """Print what a recipe optimises, in words and as a formula.
 
@@ -175,15 +176,25 @@ def explain(
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
         from_: The trainer whose configuration the file is: trl, verl, prime-rl or nemo. Its objective is explained, with what is
             known of it, settings without effect, and the recipe of ours that means the same.
+        sampling: Also say which tasks so many updates would play, if each task were solved with a chance of its own.
     """
     if from_ is not None:
         return _explain_other(
-            Path(recipe), from_, bias=bias, unused=[*(set_ or []), *(["--preflight"] if preflight else [])]
+            Path(recipe),
+            from_,
+            bias=bias,
+            unused=[
+                *(set_ or []),
+                *(["--preflight"] if preflight else []),
+                *(["--sampling"] if sampling else []),
+            ],
         )
     from turnwise.cli.explained import kept_answer, quick_loading
 
+    if sampling is not None and sampling < 1:
+        raise TurnwiseError(f"--sampling {sampling} shows no update.", "Give 1 or more.")
     changes = overrides(set_ or [])
-    kept = None if preflight or bias else kept_answer(recipe, changes)
+    kept = None if preflight or bias or sampling else kept_answer(recipe, changes)
     answer = kept.read() if kept else None
     if answer is None:
         with contextlib.nullcontext() if preflight else quick_loading():
@@ -199,6 +210,12 @@ def explain(
 
             text += f"\n{rehearse(checked, Path('runs'))}\n"
         answer = {"recipe": recipe, "text": text, "bias": biases}
+        if sampling:
+            from turnwise.trainers.recipe.sampling import rehearse_sampling, sampling_lines
+
+            found = rehearse_sampling(checked, sampling)
+            answer["sampling"] = [[task._asdict() for task in update] for update in found]
+            answer["text"] = text + "\n" + "\n".join(sampling_lines(found)) + "\n"
         if kept and not checked.phases:  # each of which has a bias of its own
             kept.write(answer, bias_file(checked))
     said = str(answer["text"])
