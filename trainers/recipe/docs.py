@@ -36,7 +36,8 @@ Then the preflight plays a few scripted episodes and measures them with the mode
 spent on training (`--no-preflight` leaves it out). It checks that the prompt, the tools and whole episodes fit into the
 context, that messages fit into `sampling.max_tokens`, and that the gold policy needs no more turns than the limit. It
 also checks that the environment works and rewards good play more than trivial play, and that the engine, the model and
-the disk space are there. `turnwise explain RECIPE --preflight` makes the same checks without training.
+the disk space are there. `turnwise explain RECIPE --preflight` makes the same checks without training, and
+`turnwise explain RECIPE --sampling 60` says which tasks the sampler would play.
 
 This page is generated (`python -m turnwise.trainers.recipe.docs`); a test keeps it up to date.
 """
