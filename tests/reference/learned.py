@@ -228,9 +228,12 @@ def by_trajectory(of: Mapping[tuple[int, int], Any], batch: TrainingBatch) -> li
     return found
 
 
-def taught_twice(make: Part, name: str) -> tuple[list[Measured], SignalContext, TrainingBatch]:
+def taught_twice(
+    make: Part, name: str, batch: TrainingBatch | None = None
+) -> tuple[list[Measured], SignalContext, TrainingBatch]:
     """A copy that differs from the policy (the seeds of two models), asked on the same batch twice."""
-    batch, groups = scene()
+    made, groups = scene()
+    batch = batch or made
     entry, see = get_component("signal", name), context(name)
     signal = make(dataclasses.replace(signal_setup(entry), copy_policy=lambda: small_model(2)))
     return [measured(signal, see, batch, groups) for _ in range(2)], see, batch
@@ -262,9 +265,27 @@ def implicit_tokens(make: Part, learning_rate: float = 1e-6) -> None:
 @reference("signal", "implicit_turns", learning_rate=[1e-3])
 def implicit_turns(make: Part, learning_rate: float = 1e-6) -> None:
     """β·log φ/π_old of turns; after it is read, a step on −log σ(Q_s − Q_f) over pairs of a group, Q the mean over turns."""
-    found, _, batch = taught_twice(make, "implicit_turns")
+    batch, _ = scene()
+    compare_turns(make, learning_rate, batch)
+    known_RT = batch.rows.known_RT.clone()
+    known_RT[:, ::3] = False  # nobody said how likely these were; the policy's own chance stands for them
+    told_RT = batch.rows.behaviour_logp_RT * known_RT
+    compare_turns(
+        make,
+        learning_rate,
+        batch._replace(rows=batch.rows._replace(known_RT=known_RT, behaviour_logp_RT=told_RT)),
+    )
+
+
+def compare_turns(make: Part, learning_rate: float, batch: TrainingBatch) -> None:
+    found, see, _ = taught_twice(make, "implicit_turns", batch)
     phi = small_model(2)
-    against = {at: batch.rows.behaviour_logp_RT[at].item() for of in tokens_of(batch).values() for at in of}
+    rows, own = batch.rows, logp_of(see.learner.model, batch)  # pyright: ignore
+    against = {
+        at: rows.behaviour_logp_RT[at].item() if rows.known_RT[at] else own[at]
+        for of in tokens_of(batch).values()
+        for at in of
+    }
     optimizer = torch.optim.AdamW(phi.parameters(), lr=learning_rate, weight_decay=0.0)
     lengths, groups = batch.turns.length_B.tolist(), batch.turns.group_B.tolist()
 
