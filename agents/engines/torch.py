@@ -113,8 +113,13 @@ class TorchEngine:
 
         for ids in sequences:
             self._check_known(ids)
+        found: list[tuple[float, ...]] = [()] * len(sequences)
         with self._loop.between_steps(), torch.no_grad(), evaluating(self.model):
-            return [_score(self.model, ids) for ids in sequences]
+            for batch in _batches([len(ids) for ids in sequences]):
+                scored = _score(self.model, [sequences[n] for n in batch])
+                for n, told in zip(batch, scored, strict=True):
+                    found[n] = told
+        return found
 
     @property
     def vocabulary(self) -> int:
@@ -179,12 +184,38 @@ class TorchEngine:
         self.model = self._batch.model = None
 
 
-def _score(model: Any, ids: Sequence[int]) -> tuple[float, ...]:
+SCORED = 2048
+"""Tokens that are scored at a time, padding among them; a longer sequence is alone."""
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """The places of sequences of these lengths, the longest first, in batches of at most :data:`SCORED` tokens.
+
+    >>> _batches([1000, 3, 1500, 1000]), _batches([])
+    ([[2], [0, 3], [1]], [])
+    """
+    found: list[list[int]] = []
+    for n in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+        if not found or (len(found[-1]) + 1) * lengths[found[-1][0]] > SCORED:
+            found.append([])
+        found[-1].append(n)
+    return found
+
+
+def _score(model: Any, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+    """The scores of some sequences, the longest of them first; what pads the others comes after them and is never read."""
     import torch
 
-    id_T = torch.tensor(ids, device=model.device)
-    logp_TV = model(input_ids=id_T[None], use_cache=False).logits[0, :-1].float().log_softmax(-1)
-    return tuple(logp_TV.gather(-1, id_T[1:, None])[:, 0].tolist())
+    id_NT = torch.zeros(len(sequences), len(sequences[0]), dtype=torch.long, device=model.device)
+    for n, ids in enumerate(sequences):
+        id_NT[n, : len(ids)] = torch.tensor(ids, device=model.device)
+    length_N = torch.tensor([len(ids) for ids in sequences], device=model.device)
+    inside_NT = torch.arange(id_NT.shape[1], device=model.device) < length_N[:, None]
+    logit_NTV = (
+        model(input_ids=id_NT, attention_mask=inside_NT.long(), use_cache=False).logits[:, :-1].float()
+    )
+    logp_NT = logit_NTV.gather(-1, id_NT[:, 1:, None])[..., 0] - logit_NTV.logsumexp(-1)
+    return [tuple(told[: len(ids) - 1]) for told, ids in zip(logp_NT.tolist(), sequences, strict=True)]
 
 
 def _load(model: str | os.PathLike[str], device: str, dtype: str) -> Any:

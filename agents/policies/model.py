@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,6 +25,7 @@ from turnwise.agents.core import (
     lie_in,
 )
 from turnwise.agents.models.vocabulary import end_ids
+from turnwise.agents.policies.scoring import NEITHER, GivenReply, ScoredTokens, YesNo
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.template import ToolsFormat
 from turnwise.envs.core import EndReason
@@ -153,6 +155,59 @@ class ModelPolicy:
         message = self.renderer.parse(done.token_ids, history.tools, prompt)
         served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
         return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)
+
+    async def score(self, replies: Sequence[GivenReply]) -> list[tuple[float, ...]]:
+        """The log-probability of each token of each reply, as the policy would have said it.
+
+        Raises:
+            EngineError: one is too long for the context, or the engine cannot score.
+        """
+        texts = [
+            ScoredTokens(
+                self.renderer.start(one.messages), self.renderer.reply_ids(Message("assistant", one.text))
+            )
+            for one in replies
+        ]
+        return await self.score_tokens(texts)
+
+    async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
+        """How likely the answer to each question begins with yes, and with no; :data:`NEITHER` to one without room.
+
+        The first token counts in which the two replies differ.
+
+        Raises:
+            EngineError: the engine cannot score.
+        """
+        yes, no = (self.renderer.reply_ids(Message("assistant", word)) for word in ("Yes", "No"))
+        differ = next(n for n, (a, b) in enumerate(zip(yes, no, strict=False), 1) if a != b)
+        prompts = [self.renderer.start([Message("user", question)]) for question in questions]
+        room = self.engine.context_length - differ
+        texts = [
+            ScoredTokens(one, word[:differ]) for one in prompts if len(one) <= room for word in (yes, no)
+        ]
+        found = iter([told[-1] for told in await self.score_tokens(texts)])
+        return [YesNo(next(found), next(found)) if len(one) <= room else NEITHER for one in prompts]
+
+    async def score_tokens(self, texts: Sequence[ScoredTokens]) -> list[tuple[float, ...]]:
+        """The log-probability of each token of some replies, each after the tokens of its prompt, at temperature 1.
+
+        Raises:
+            EngineError: one is too long for the context, or the engine cannot score.
+        """
+        scores = getattr(self.engine, "score", None)
+        if scores is None:
+            raise EngineError(
+                f"The engine {type(self.engine).__name__} of {self.name} cannot score: it only samples.",
+                "Use one that can (torch, vllm, remote), or a judge that is asked in words.",
+            )
+        longest = max((len(one.prompt) + len(one.reply) for one in texts), default=0)
+        if longest > self.engine.context_length:
+            raise EngineError(
+                f"A text of {longest} tokens does not fit a context of {self.engine.context_length}.",
+                "Raise context_length, or score a shorter one.",
+            )
+        found = await asyncio.to_thread(scores, [(*one.prompt, *one.reply) for one in texts]) if texts else []
+        return [tuple(told[-len(one.reply) :]) for told, one in zip(found, texts, strict=True)]
 
     def _refuse_lies(self, done: Completion, most: int) -> None:
         """Refuse an answer that no engine can have sampled, to which ``most`` tokens were asked for.

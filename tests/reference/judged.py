@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from plain import mean, reference
+from plain import mean, reference, refuses
 from played import SUITE, Part, Toned, script
 
 from turnwise.agents.core import Episode, Outcome
@@ -377,3 +378,102 @@ def rubric(judge: Part, policy: str = "") -> None:
             seen.add(grade)
             assert told([[after]], "rubric") == [[[grade] * len(after.trajectory.turns)]]
     assert len(seen) > 5
+
+
+@reference(
+    "judge",
+    "rlbff",
+    policy=["another"],
+    principles=[("It asks before it buys.", "It is short.", "It is right."), ("It is short.",)],
+    combine=["min"],
+    of=["turns"],
+    form=["odds", "chance"],
+    also=[
+        {"principles": ("It asks.", "It ends."), "combine": "min", "of": "turns", "form": "chance"},
+        {"principles": ("It asks.", "It ends."), "of": "turns"},
+        {"principles": ()},
+    ],
+)
+def rlbff(
+    judge: Part, policy: str = "", principles: Sequence[str] = ("It does what the task asks for.",),
+    combine: str = "mean", of: str = "episode", form: str = "generative",
+) -> None:  # fmt: skip
+    """Each principle of each attempt or turn, by a server that lists likely words, or answers in words."""
+    from chat_server import said, serve
+
+    groups = judged_groups()
+    if not principles:
+        refuses(lambda: asyncio.run(judge(groups)))
+        return
+    questions: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Any:
+        question = str(request["messages"][-1]["content"])
+        questions.append(question)
+        assert request.get("logprobs", False) is (form != "generative")
+        assert question.endswith(
+            ("`ANSWER: yes` or `ANSWER: no`.", "one word, Yes or No.")[form != "generative"]
+        )
+        return said(_verdict_of(question)) if form == "generative" else _likely(question)
+
+    with serve(reply) as server:
+        found = asyncio.run(judge(groups, policy=f"openai:m@{server.url}"))
+    seen = set[float]()
+    for before, after in zip(groups, found, strict=True):
+        for one, other in zip(before, after, strict=True):
+            if not one.outcome.counts or not one.trajectory.turns:
+                assert other is one
+                continue
+            for k, turn in enumerate(other.trajectory.turns, 1):
+                what = f"turn {k}" if of == "turns" else "the attempt"
+                asked_of = [
+                    next(q for q in questions if _shown(q) == _saying(one) and f"Does {what} satisfy this principle: {text}" in q)
+                    for text in principles
+                ]  # fmt: skip
+                each = [_counted(question, form) for question in asked_of]
+                expected = mean(each) if combine == "mean" else min(each)
+                assert math.isclose(turn.signals["rlbff"], expected, rel_tol=1e-9, abs_tol=1e-12)
+                seen.add(expected)
+    assert len(seen) > 1
+    counting = [one for group in groups for one in group if one.outcome.counts and one.trajectory.turns]
+    pieces = sum(len(one.trajectory.turns) for one in counting) if of == "turns" else len(counting)
+    assert len(questions) == pieces * len(principles)
+
+
+def _verdict_of(question: str) -> str:
+    return chance(question).choice(
+        ["I think.\nANSWER: no\nANSWER: yes", "**Answer:** No, not so.", "Answer: yes or no?", "yes"]
+    )
+
+
+def _listed(question: str) -> dict[str, float]:
+    rng = chance(question)
+    words = {"Yes": rng.uniform(-3, 0), " yes": rng.uniform(-5, -3), "No": rng.uniform(-3, 0), "Well": -6.5}
+    gone = rng.choice(["", "", "No", "Yes"])
+    return {"So": -0.5, "Well": -1.0} if rng.random() < 0.2 else {w: x for w, x in words.items() if w != gone}
+
+
+def _likely(question: str) -> Any:
+    from aiohttp import web
+
+    top = [{"token": word, "logprob": x} for word, x in _listed(question).items()]
+    place = {"token": "Yes", "logprob": 0.0, "top_logprobs": top}
+    message = {"role": "assistant", "content": "Yes"}
+    return web.json_response({"choices": [{"message": message, "logprobs": {"content": [place]}}]})
+
+
+def _counted(question: str, form: str) -> float:
+    if form == "generative":
+        return float(
+            _verdict_of(question).endswith("ANSWER: yes") or _verdict_of(question) == "Answer: yes or no?"
+        )
+    listed = _listed(question)
+    p = dict.fromkeys(("yes", "no"), 0.0)
+    for word, x in listed.items():
+        if word.strip().lower() in p:
+            p[word.strip().lower()] += math.exp(x)
+    if p == {"yes": 0.0, "no": 0.0}:
+        return 0.0
+    least = math.exp(min(listed.values()))
+    yes, no = max(p["yes"], least), max(p["no"], least)
+    return yes / (yes + no) if form == "chance" else math.log(yes / no)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from random import Random
 
 from turnwise.agents.core import Episode, Policy
@@ -12,7 +14,7 @@ from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import rollout_episode
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message
-from turnwise.errors import EngineError
+from turnwise.errors import EngineError, RecipeError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.trainers.core import Group
 
@@ -38,9 +40,40 @@ class JudgeQuestion(AgentEnv[str]):
         return Transition(action.content, "", {"outcome": 0.0}, EndReason.SOLVED)
 
 
-@functools.cache
+SELF = "self"
+"""Names, in place of a policy's spec, the policy that is trained, with the weights that it has now."""
+_trained: ContextVar[Policy | None] = ContextVar("trained", default=None)
+
+
+@contextmanager
+def trained(policy: Policy | None) -> Iterator[None]:
+    """Let :data:`SELF` name this policy for what is asked within."""
+    token = _trained.set(policy)
+    try:
+        yield
+    finally:
+        _trained.reset(token)
+
+
 def judge_policy(spec: str) -> Policy:
-    """The policy that a judge part names; made once, on first use."""
+    """The policy that a judge part names: the one that is trained where that is :data:`SELF`, else one that is made on first use.
+
+    Raises:
+        RecipeError: it is :data:`SELF`, and nothing is trained here.
+    """
+    if spec != SELF:
+        return _made(spec)
+    policy = _trained.get()
+    if policy is None:
+        raise RecipeError(
+            f"A judge asks the policy that is trained (policy: {SELF}), and nothing is trained here.",
+            "Name a policy, such as torch:PATH or openai:MODEL@URL.",
+        )
+    return policy
+
+
+@functools.cache
+def _made(spec: str) -> Policy:
     return make_policy(spec)
 
 

@@ -19,6 +19,7 @@ from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, check_played, plays_instead
 from turnwise.trainers.hack_meter.meter import PlantedEpisode
+from turnwise.trainers.kit.asking import trained
 from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.kit.reward_edits import part_total
 from turnwise.trainers.recipe.schema import Refill, Rollout
@@ -205,7 +206,7 @@ async def collect(
         if parts.guides:
             check_played(groups, before if helped else (), shared_turns=parts.shared_turns)
         with meter.of("judge"):
-            played += await judged(parts, groups)
+            played += await judged(parts, groups, policy)
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
@@ -306,12 +307,13 @@ def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
     ]
 
 
-async def judged(parts: Parts, played: Sequence[Group]) -> list[Group]:
-    """The groups as the judges leave them; they are not shown what failed."""
+async def judged(parts: Parts, played: Sequence[Group], policy: Policy) -> list[Group]:
+    """The groups as the judges leave them, who may ask the policy that is trained; they are not shown what failed."""
     counting = [_counting(group) for group in played]
     shown: list[Group] = [[group[i] for i in found] for group, found in zip(played, counting, strict=True)]
-    for judge in parts.judges:
-        shown = await judge(shown)
+    with trained(policy):
+        for judge in parts.judges:
+            shown = await judge(shown)
     return [
         [seen[found.index(i)] if i in found else episode for i, episode in enumerate(group)]
         for group, found, seen in zip(played, counting, shown, strict=True)

@@ -68,7 +68,7 @@ class HackWatch:
             env_workers=workers or 0,
         )
         results = await runner([one.request for one in asked])
-        seen = await judged(parts, [[one.episode] for one in results])
+        seen = await judged(parts, [[one.episode] for one in results], policy)
         return [
             PlantedEpisode(one.kind, one.suite, episode)
             for one, (episode,) in zip(asked, seen, strict=True)

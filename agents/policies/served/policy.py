@@ -8,7 +8,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import httpx2
@@ -16,6 +16,7 @@ import openai
 
 from turnwise.agents.core import Finish, History, Reply, Served, Usage
 from turnwise.agents.execution.calls import REPLY_UNTIL
+from turnwise.agents.policies.scoring import GivenReply, YesNo
 from turnwise.agents.policies.served.answers import (
     Answer,
     AnswerForm,
@@ -30,6 +31,7 @@ from turnwise.agents.policies.served.answers import (
 )
 from turnwise.agents.policies.served.manners import LIMITS, OWN_LIMIT, Manners, after_refusal, droppable
 from turnwise.agents.policies.served.naming import ToolNames
+from turnwise.agents.policies.served.scores import FIRST, OPENED, WHOLE, prompt_logps, yes_no_of
 from turnwise.agents.policies.served.written import (
     MessageForm,
     conversation,
@@ -183,6 +185,44 @@ class OpenAIPolicy:
                 served=answer.served._replace(usage=usage._replace(cost=self._price.of(usage)))
             )
         return Reply(answer.message, served=answer.served)
+
+    async def score(self, replies: Sequence[GivenReply]) -> list[tuple[float, ...]]:
+        """The log-probability of each token of each reply, as the server's own template writes it.
+
+        Raises:
+            EngineError: the server does not tell them, cannot be reached or refuses.
+        """
+
+        async def one(given: GivenReply) -> tuple[float, ...]:
+            whole = [*given.messages, Message("assistant", given.text)]
+            before, after = await asyncio.gather(self._told(given.messages, OPENED), self._told(whole, WHOLE))
+            return tuple(prompt_logps(after, self.name)[len(prompt_logps(before, self.name)) :])
+
+        return list(await asyncio.gather(*map(one, replies)))
+
+    async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
+        """How likely the answer to each question begins with yes, and with no, among the tokens that the server lists.
+
+        Raises:
+            EngineError: the server does not tell them, cannot be reached or refuses.
+        """
+        asked = (self._told([Message("user", question)], FIRST) for question in questions)
+        return [yes_no_of(answer, self.name) for answer in await asyncio.gather(*asked)]
+
+    async def _told(self, messages: Sequence[Message], keys: Mapping[str, Json]) -> object:
+        """The server's whole answer to a request for log-probabilities."""
+        client = self._client.with_options(max_retries=self._attempts - 1)
+        body = {"model": self._model, "messages": conversation(messages, self._manners.form, ToolNames(()))}
+        asked = {name: value for name, value in self._keys.items() if name not in (*LIMITS, *keys)}
+        try:
+            return await self._there(
+                client.post("/chat/completions", cast_to=object, body={**body, **asked, **keys})
+            )
+        except openai.OpenAIError as error:
+            raise EngineError(
+                f"{self.name} gave no log-probabilities: {_words(error)}",
+                f"{_CHECK} Many servers tell none: then use a model that is sampled here, or a judge that is asked in words.",
+            ) from error
 
     def close(self) -> None:
         """Close the connections."""
