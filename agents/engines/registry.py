@@ -45,6 +45,27 @@ def check_free(name: str, options: Mapping[str, Any], run: str) -> None:
         check(run, **options)
 
 
+def check_use(
+    name: str, options: Mapping[str, Any], *, device: str, in_flight: bool, elsewhere: bool, rank: int
+) -> None:
+    """Refuse options that the engine cannot have where a run uses it, by a static method ``check_use(options, device=…, …)``.
+
+    Args:
+        name: of the engine.
+        options: its own.
+        device: of the run.
+        in_flight: weights change while it samples.
+        elsewhere: it is in another process than the learner.
+        rank: of the adapters that are trained; 0: none are.
+
+    Raises:
+        EngineError: with the reason.
+    """
+    check = getattr(get_component("engine", name).target, "check_use", None)
+    if check is not None:
+        check(options, device=device, in_flight=in_flight, elsewhere=elsewhere, rank=rank)
+
+
 def check_model(name: str, config: Any, device: str) -> None:
     """Refuse a model whose weights the engine cannot be given in training, by a static method ``check_model(config, device)``.
 

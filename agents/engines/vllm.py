@@ -11,20 +11,27 @@ from __future__ import annotations
 import gc
 import os
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
+from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.engines.vllm_adapters import AddedAdapters, check_rank, rank_options
+from turnwise.agents.engines.vllm_sleep import Sleep, Sleeper, check_sleep
 from turnwise.agents.engines.vllm_start import check_context, start, use_cuda
+from turnwise.agents.engines.vllm_steps import VllmRequest, VllmSteps, completion_of
 from turnwise.agents.models.loading import stored_names
+from turnwise.agents.remote.adapters import merged
 from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError
 from turnwise.registry import component
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from turnwise.agents.remote.adapters import AdaptedWeights
 
 CPU_BLOCK = 32
 """Tokens per KV block on the CPU: vLLM's kernel wants multiples of 32, and its default of 128 computes up
@@ -54,6 +61,10 @@ class VllmEngine:
             CPU, vLLM's choice on CUDA.
         kv_cache_gib: KV cache in GiB. 0: 1 on the CPU, what ``gpu_memory_utilization`` leaves on CUDA, where vLLM then
             refuses to start while others free memory of the card.
+        sleep: memory that is the learner's while it works, on a GPU: ``kv`` is the KV cache, ``weights`` the engine's weights
+            too, which then come anew with each update.
+        adapter_rank: adapters of at most this rank (``model.lora.rank``) are added up as the model computes, and only they are
+            handed over with an update. 0: they are merged into its weights, which samples faster.
         compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
     """
 
@@ -70,6 +81,18 @@ class VllmEngine:
                 f"vLLM on a CPU cannot be given new weights of a mixture of experts ({config.model_type}): it goes on with the old.",
                 "Sample with torch (--set engine.kind=torch), or train on a GPU.",
             )
+
+    @staticmethod
+    def check_use(
+        options: Mapping[str, Any], *, device: str, in_flight: bool, elsewhere: bool, rank: int
+    ) -> None:
+        """Refuse ``sleep`` and ``adapter_rank`` where they cannot be had.
+
+        Raises:
+            EngineError: with the reason.
+        """
+        check_sleep(options.get("sleep", "no"), device, in_flight=in_flight, elsewhere=elsewhere)
+        check_rank(options.get("adapter_rank", 0), rank, elsewhere=elsewhere)
 
     @staticmethod
     def check_names(published: frozenset[str], model: str) -> None:
@@ -125,12 +148,15 @@ class VllmEngine:
         gpu_memory_utilization: float = 0.6,
         tensor_parallel_size: int = 1,
         seed: int = 0,
+        sleep: Sleep = "no",
+        adapter_rank: int = 0,
         compile: bool = False,
         quiet: bool = True,
     ) -> None:
         self.version = 0
         self.context_length = context_length
         self.cuda = use_cuda(device)
+        check_sleep(sleep, device)
         self.dtype = dtype if dtype != "auto" else "bfloat16" if self.cuda else "float32"
         options: dict[str, Any] = {
             "model": str(model),
@@ -149,6 +175,8 @@ class VllmEngine:
             "generation_config": "vllm",  # no sampling defaults from the checkpoint
             "disable_log_stats": True,
             "use_tqdm_on_load": not quiet,
+            "enable_sleep_mode": sleep != "no",
+            **rank_options(adapter_rank, model),
         }
         if not self.cuda:
             # A prompt in two pieces rewinds its generator, which CPU generators refuse (vLLM 0.32).
@@ -165,8 +193,10 @@ class VllmEngine:
         VllmEngine._open = True
         self.vocabulary = int(self._engine.model_config.get_vocab_size())
         self._in_process = tensor_parallel_size == 1
-        self._steps = _StepEngine(self._engine)
+        self._steps = VllmSteps(self._engine)
         self._loop = EngineLoop(self._steps, threaded=self.cuda)
+        self._sleeper = Sleeper(self._engine, sleep)
+        self._added = AddedAdapters(self._engine, adapter_rank) if adapter_rank else None
         self._name_weights(0)
 
     async def generate(
@@ -177,7 +207,8 @@ class VllmEngine:
         Raises:
             EngineError: the prompt leaves no room in the context, or the engine failed.
         """
-        return _completion(await self._loop.submit(self._request(prompt_ids, sampling, stop_ids, seed)))
+        self._sleeper.check()
+        return completion_of(await self._loop.submit(self._request(prompt_ids, sampling, stop_ids, seed)))
 
     def generate_all(self, requests: Sequence[VllmJob]) -> list[Completion]:
         """All answers, in order. Blocks: it is vLLM's ``LLM.generate``, which benchmarks compare with."""
@@ -187,7 +218,7 @@ class VllmEngine:
             answers: dict[int, Any] = {}
             while len(answers) < len(requests):
                 answers |= self._steps.step()
-        return [_completion(answers[key]) for key in range(len(requests))]
+        return [completion_of(answers[key]) for key in range(len(requests))]
 
     def reset_prefix_cache(self) -> None:
         """Drop all cached prefixes.
@@ -205,6 +236,7 @@ class VllmEngine:
         """
         from vllm import SamplingParams
 
+        self._sleeper.check()
         params = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
         prompts = {f"score-{index}": ids for index, ids in enumerate(sequences)}
         with self._loop.between_steps():
@@ -228,16 +260,54 @@ class VllmEngine:
         Raises:
             EngineError: requests are in flight and ``kv`` does not say what becomes of them.
         """
+        with self._changing(version, kv):
+            self._reload(weights)
+            if self._added is not None:
+                self._added.forget()
+
+    def load_adapters(self, weights: AdaptedWeights, version: int, *, kv: Kv | None = None) -> None:
+        """As :meth:`load_weights`, of a base and what is added to it: merged one weight after the other, or with ``adapter_rank``
+        the adapters alone, on the base that the engine has.
+
+        Raises:
+            EngineError: as there, or vLLM does not take such adapters.
+        """
+        if self._added is None:
+            self.load_weights(merged(weights.base, weights.adapters), version, kv=kv)
+            return
+        with self._changing(version, kv):
+            if self._sleeper.lost:
+                self._added.forget()
+            self._added.load(weights, lambda base: self._reload(base.items()))
+
+    def sleep(self) -> None:
+        """Leave memory to whoever works on the card until there are new weights, as the option ``sleep`` says; "no" leaves none.
+
+        Raises:
+            EngineError: requests are in flight.
+        """
+        with self._loop.alone():
+            self._sleeper.sleep()
+
+    @contextmanager
+    def _changing(self, version: int, kv: Kv | None) -> Iterator[None]:
+        """Hold the engine, awake, while its weights become those of ``version``."""
         with self._loop.alone() if kv is None else self._loop.between_steps():
-            if self._in_process:
-                self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
-            else:
-                self._reload_from_folder(weights)
+            self._sleeper.wake_weights()
+            yield
+            self._sleeper.wake()
+            self._steps.adapters = self._added and self._added.request
             if kv == "keep":  # what others hold cannot be emptied, so later prompts are kept apart from it
                 self._steps.keep_apart(f"weights {version}")
             else:
                 self._forget_prefixes(in_flight=kv == "recompute")
             self._name_weights(version)
+
+    def _reload(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        if self._in_process:
+            self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
+        else:
+            self._reload_from_folder(weights)
 
     def _forget_prefixes(self, *, in_flight: bool = False) -> None:
         if not self._engine.reset_prefix_cache(reset_running_requests=in_flight):
@@ -256,6 +326,8 @@ class VllmEngine:
     def close(self) -> None:
         """Free the engine's memory."""
         self._loop.close()
+        if self._added is not None:
+            self._added.close()
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.engine_core.shutdown()
@@ -278,7 +350,7 @@ class VllmEngine:
 
     def _request(
         self, prompt_ids: Sequence[int], sampling: Sampling, stop_ids: Sequence[int], seed: int
-    ) -> _Request:
+    ) -> VllmRequest:
         room = self.context_length - len(prompt_ids)
         if room < 1 or not prompt_ids:
             raise EngineError(
@@ -301,7 +373,7 @@ class VllmEngine:
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-        return _Request(prompt_ids, params)
+        return VllmRequest(prompt_ids, params)
 
 
 class VllmJob(NamedTuple):
@@ -310,76 +382,3 @@ class VllmJob(NamedTuple):
     prompt_ids: Sequence[int]
     sampling: Sampling
     seed: int
-
-
-class _Request(NamedTuple):
-    prompt_ids: Sequence[int]
-    params: Any
-
-
-class _StepEngine:
-    """vLLM's synchronous engine, as the pump wants it."""
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-        self._requests: dict[int, _Request] = {}
-        self._ended: list[Any] = []
-        self._salt = ""  # prompts share the prefixes only of those that were computed under the same one
-
-    def add(self, key: int, request: _Request) -> None:
-        prompt: dict[str, Any] = {"prompt_token_ids": list(request.prompt_ids)}
-        if self._salt:
-            prompt["cache_salt"] = self._salt
-        self._engine.add_request(str(key), prompt, request.params)
-        self._requests[key] = request
-
-    def abort(self, keys: Sequence[int]) -> None:
-        self._engine.abort_request([str(key) for key in keys])
-        for key in keys:
-            self._requests.pop(key, None)
-
-    def step(self) -> Iterable[tuple[int, Any]]:
-        ended, self._ended = self._ended, []
-        ended += [out for out in self._engine.step() if out.finished]
-        for out in ended:
-            self._requests.pop(int(out.request_id), None)
-        return [(int(out.request_id), out) for out in ended]
-
-    def run_beside(self, prompts: Mapping[str, Sequence[int]], params: Any) -> dict[str, Any]:
-        """The outputs of some requests by their names; what else ends meanwhile is kept for the next step."""
-        for name, ids in prompts.items():
-            self._engine.add_request(name, {"prompt_token_ids": list(ids)}, params)
-        found: dict[str, Any] = {}
-        while len(found) < len(prompts):
-            for out in self._engine.step():
-                if out.finished and out.request_id in prompts:
-                    found[out.request_id] = out
-                elif out.finished:
-                    self._ended.append(out)
-        return found
-
-    def keep_apart(self, salt: str) -> None:
-        """From now on read no prefix that was computed before; requests that have not begun are queued anew for it."""
-        self._salt = salt
-        begun = {
-            int(state.external_req_id)
-            for state in self._engine.output_processor.request_states.values()
-            if state.detokenizer.num_output_tokens()
-        }
-        waiting = {key: request for key, request in self._requests.items() if key not in begun}
-        self.abort([*waiting])
-        for key, request in waiting.items():
-            self.add(key, request)
-
-
-def _completion(output: Any) -> Completion:
-    answer = output.outputs[0]
-    ids = tuple(answer.token_ids)
-    flat = answer.logprobs
-    if tuple(flat.token_ids) != ids:
-        raise EngineError(
-            "vLLM gave log-probabilities of other tokens than it sampled.", "Report it as a bug."
-        )
-    logprobs = tuple(flat.logprobs)
-    spans = tuple(VersionSpan(span.start, int(span.version)) for span in answer.weight_versions)
-    return Completion(ids, logprobs, answer.finish_reason == "stop", spans)

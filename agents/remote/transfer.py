@@ -152,7 +152,7 @@ class Pack(NamedTuple):
     size: int
 
 
-class _Stamp:
+class BaseStamp:
     """Tells whether a base is still what it was when it was packed. It does not keep the model alive."""
 
     def __init__(self, weights: AdaptedWeights) -> None:
@@ -174,7 +174,7 @@ class Offer(NamedTuple):
 
     pack: Pack
     base: Pack | None = None
-    stamp: _Stamp | None = None
+    stamp: BaseStamp | None = None
 
     @property
     def whole(self) -> str:
@@ -261,7 +261,7 @@ class Publisher:
             base, stamp = before.base, before.stamp
         else:
             base = self._write(_cast(weights.base.items(), dtype, but=weights.adapters))
-            stamp = _Stamp(weights)
+            stamp = BaseStamp(weights)
         return self._newest(Offer(self._write(adapter_tensors(weights.adapters)), base, stamp))
 
     def settle(self) -> None:

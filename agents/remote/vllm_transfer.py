@@ -20,17 +20,21 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from turnwise.agents.remote.adapters import AdaptedWeights, merged
+from turnwise.agents.remote.adapters import AdaptedWeights, adapter_tensors
 from turnwise.agents.remote.client import RemoteServer, Unreachable
+from turnwise.agents.remote.protocol import whole_checksum
+from turnwise.agents.remote.transfer import BaseStamp
 from turnwise.errors import EngineError, MissingDependencyError
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+Holds: TypeAlias = Literal["whole", "base", "adapters"]
+"""The kind of weights in an update: all of a model, those that adapters will be added to, or adapters."""
 WAYS = ("nccl", "ipc")
 """vLLM's own transfers that are used here, by its names."""
 LOOK_S = 0.1
@@ -41,11 +45,37 @@ _OTHERWISE = "Leave scale.publish out: engines of this machine then read weights
 _MIX = (0x1F123BB5_9E3779B1, 0x2545F491_4F6CDD1D)
 
 
-class StagedWeights(NamedTuple):
-    """A copy of the weights in the engines' type, where the learner's are, and its checksum."""
+class SentTensor(NamedTuple):
+    """A tensor, and the type in which it is sent."""
 
-    tensors: tuple[tuple[str, Tensor], ...]
+    name: str
+    tensor: Tensor
+    dtype: torch.dtype
+
+    @property
+    def size(self) -> int:
+        """Bytes that are sent."""
+        return self.tensor.numel() * self.dtype.itemsize
+
+    def made(self, *, copy: bool = False) -> Tensor:
+        """Return it as it is sent."""
+        return self.tensor.detach().to(self.dtype, copy=copy).contiguous()
+
+
+class StagedBase(NamedTuple):
+    """Weights that adapters are added to: the learner's own, of which no copy is made, and their checksum."""
+
+    tensors: tuple[SentTensor, ...]
     whole: str
+    stamp: BaseStamp
+
+
+class StagedWeights(NamedTuple):
+    """A copy of the weights in the engines' type, where the learner's are; or of adapters, beside their base. ``whole`` is their checksum."""
+
+    tensors: tuple[SentTensor, ...]
+    whole: str
+    base: StagedBase | None = None
 
 
 def device_digest(tensor: Tensor) -> str:
@@ -96,13 +126,13 @@ class _Source:
     """The staged weights as vLLM's trainer side reads them: what there is, and then each, in the same order."""
 
     def __init__(self) -> None:
-        self.tensors: tuple[tuple[str, Tensor], ...] = ()
+        self.tensors: tuple[SentTensor, ...] = ()
 
     def metadata(self) -> list[_ParameterFacts]:
-        return [_ParameterFacts(name, tensor.dtype, tuple(tensor.shape)) for name, tensor in self.tensors]
+        return [_ParameterFacts(one.name, one.dtype, tuple(one.tensor.shape)) for one in self.tensors]
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
-        return iter(self.tensors)
+        return ((one.name, one.made()) for one in self.tensors)
 
 
 class _Calls:
@@ -110,11 +140,13 @@ class _Calls:
 
     Attributes:
         failed: the first that was not answered as it should be. vLLM's side may wait for the engine in vain then.
+        holds: the kind of weights that are sent.
     """
 
     def __init__(self, way: str, server: RemoteServer) -> None:
         self._way, self._server = way, server
         self.version, self.seconds = 0, 600.0
+        self.holds: Holds = "whole"
         self.failed: EngineError | None = None
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
@@ -124,7 +156,10 @@ class _Calls:
         self._call("/start_weight_update")
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
-        self._call("/update_weights", {"update_info": {"way": self._way, "facts": as_json(update_info)}})
+        self._call(
+            "/update_weights",
+            {"update_info": {"way": self._way, "facts": as_json(update_info), "holds": self.holds}},
+        )
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:
         self._call("/finish_weight_update", {"weight_version": weight_version or str(self.version)})
@@ -144,12 +179,13 @@ class _Link:
         assert server.facts is not None
         self.instance = server.facts.instance
         self.source, self.calls = _Source(), _Calls(way, server)
+        self.base = ""  # the checksum of the one that the engine keeps
         self.transfer: Any = None  # vLLM's trainer side, once it is joined
 
     @property
     def buffer_bytes(self) -> int:
         """The size of a buffer, into which the largest tensor fits."""
-        return max([BUFFER_BYTES, *(tensor.nbytes for _, tensor in self.source.tensors)])
+        return max([BUFFER_BYTES, *(one.size for one in self.source.tensors)])
 
     def abandon(self) -> None:
         """Join them no longer, in the middle of a transfer too: whoever waits for the other side comes free."""
@@ -160,7 +196,7 @@ class _Link:
 class _GpuPublisher:
     """Keeps the newest weights on the learner's GPU and sends them to engines' GPUs, one engine after the other.
 
-    Adapters are merged and sent as whole weights.
+    Adapters go alone, once an engine has the base that they are added to, which it then keeps in its CPU's memory.
 
     Args:
         host: this machine's address as engines reach it, to join them.
@@ -176,6 +212,7 @@ class _GpuPublisher:
         self.written = 0
         self._host = host
         self._links: dict[str, _Link] = {}
+        self._base: StagedBase | None = None
         self._one_at_a_time = threading.Lock()
 
     @classmethod
@@ -195,24 +232,26 @@ class _GpuPublisher:
 
     def offer(self, weights: Iterable[tuple[str, Tensor]], dtype: str) -> StagedWeights:
         """Copy whole weights, floating-point tensors as ``dtype``, to be sent from now on."""
-        import torch
-
-        wanted = getattr(torch, dtype)
-        tensors = tuple(
-            (
-                name,
-                tensor.detach()
-                .to(wanted if tensor.is_floating_point() else tensor.dtype, copy=True)
-                .contiguous(),
-            )
-            for name, tensor in weights
-        )
-        self.written += sum(tensor.nbytes for _, tensor in tensors)
-        return StagedWeights(tensors, digest_of(tensor_row(name, tensor) for name, tensor in tensors))
+        return self._copied(_sent(weights, dtype))
 
     def offer_adapters(self, weights: AdaptedWeights, dtype: str) -> StagedWeights:
-        """As :meth:`offer`, with the adapters added to their base."""
-        return self.offer(merged(weights.base, weights.adapters), dtype)
+        """Copy adapters, to be sent from now on, and note the base that they are added to.
+
+        Weights that have adapters are sent in their own type, so that nothing is rounded before the two are added.
+        """
+        base = self._base
+        if base is None or not base.stamp.holds(weights):
+            sent = _sent(weights.base.items(), dtype, but=weights.adapters)
+            digest = digest_of(tensor_row(one.name, one.made()) for one in sent)
+            base = self._base = StagedBase(sent, digest, BaseStamp(weights))
+        adapters = adapter_tensors(weights.adapters)
+        own = self._copied(tuple(SentTensor(name, tensor, tensor.dtype) for name, tensor in adapters))
+        return StagedWeights(own.tensors, whole_checksum(own.whole, base.whole), base)
+
+    def _copied(self, sent: tuple[SentTensor, ...]) -> StagedWeights:
+        tensors = tuple(one._replace(tensor=one.made(copy=True)) for one in sent)
+        self.written += sum(one.size for one in tensors)
+        return StagedWeights(tensors, digest_of(tensor_row(one.name, one.tensor) for one in tensors))
 
     def settle(self) -> None:
         """The newest offer is in use: whoever holds the one before it lets it go."""
@@ -250,17 +289,26 @@ class _GpuPublisher:
             EngineError: it refuses them, or vLLM's side failed.
         """
         with self._one_at_a_time:
-            link = self._link(server)
-            link.source.tensors = staged.tensors
+            link, base = self._link(server), staged.base
             link.calls.version, link.calls.seconds, link.calls.failed = version, seconds, None
             try:
-                self._watched(link, server, seconds)
+                if base is not None and link.base != base.whole:
+                    self._pass(link, server, base.tensors, "base", seconds)
+                self._pass(link, server, staged.tensors, "adapters" if base else "whole", seconds)
+                link.base = base.whole if base else ""
             except BaseException:
                 self._links.pop(server.name, None)
                 link.abandon()
                 raise
             finally:
                 link.source.tensors = ()
+
+    def _pass(
+        self, link: _Link, server: RemoteServer, tensors: tuple[SentTensor, ...], holds: Holds, seconds: float
+    ) -> None:
+        """Make one update of the engine: whole weights, a base, or adapters."""
+        link.source.tensors, link.calls.holds = tensors, holds
+        self._watched(link, server, seconds)
 
     def _link(self, server: RemoteServer) -> _Link:
         """The engine's link; a new one where it was started anew."""
@@ -383,11 +431,24 @@ def own_gpu() -> str:
     return str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
 
 
-def _device_of(tensors: tuple[tuple[str, Tensor], ...]) -> contextlib.AbstractContextManager[object]:
+def _sent(
+    weights: Iterable[tuple[str, Tensor]], dtype: str, *, but: Container[str] = ()
+) -> tuple[SentTensor, ...]:
+    """Floating-point tensors as ``dtype``, ``but`` those of some names."""
+    import torch
+
+    wanted = getattr(torch, dtype)
+    return tuple(
+        SentTensor(name, tensor, wanted if tensor.is_floating_point() and name not in but else tensor.dtype)
+        for name, tensor in weights
+    )
+
+
+def _device_of(tensors: tuple[SentTensor, ...]) -> contextlib.AbstractContextManager[object]:
     """The device of these tensors as this thread's: vLLM's side takes the current one."""
     import torch
 
-    device = tensors[0][1].device
+    device = tensors[0].tensor.device
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 

@@ -8,13 +8,14 @@ there. Nothing else of Turnwise imports it, and importing it needs no vLLM.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from turnwise.agents.remote.protocol import UpdateInfo
+from turnwise.agents.remote.adapters import Adapter, read_adapters
+from turnwise.agents.remote.protocol import UpdateInfo, whole_checksum
 from turnwise.agents.remote.transfer import WeightStore
-from turnwise.agents.remote.vllm_transfer import WAYS, digest_of, from_json, tensor_row
+from turnwise.agents.remote.vllm_transfer import WAYS, Holds, digest_of, from_json, tensor_row
 from turnwise.errors import EngineError
 
 if TYPE_CHECKING:
@@ -62,28 +63,57 @@ class TransferUpdate:
     base: dict[str, Any] | None = None
     way: str = ""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    holds: Holds = "whole"
 
     @property
     def pack(self) -> UpdateInfo:
-        own = {name: value for name, value in vars(self).items() if name not in ("way", "facts")}
+        own = {name: value for name, value in vars(self).items() if name not in ("way", "facts", "holds")}
         return UpdateInfo(**own)
 
 
 class NotedModel:
-    """A model as weights are loaded into it: what it was given is summed up, what it took is noted."""
+    """A model as weights are loaded into it: what it was given is summed up, what it took is noted.
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    Of a base the tensors are kept on the CPU; adapters are kept and not loaded.
+    """
+
+    def __init__(self, model: Any, holds: Holds) -> None:
+        self.model, self.holds = model, holds
         self.given: list[tuple[str, str, list[int], str]] = []
         self.missing = {name for name, _ in model.named_parameters()}
+        self.kept: dict[str, Tensor] = {}
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> Any:
         """Load weights."""
         part = list(weights)
         self.given += [tensor_row(name, tensor) for name, tensor in part]
-        loaded = self.model.load_weights(part)
+        if self.holds == "adapters":  # buffers are used again
+            self.kept |= {name: tensor.clone() for name, tensor in part}
+            return None
+        if self.holds == "base":
+            self.kept |= {name: tensor.to("cpu", copy=True) for name, tensor in part}
+        return self._load(part)
+
+    def load_merged(self, base: Mapping[str, Tensor]) -> None:
+        """Load a base with the adapters that came.
+
+        Raises:
+            EngineError: they are not of this base.
+        """
+        adapters = read_adapters(base, self.kept.items())
+        self._load(_merged(base, adapters))
+
+    def _load(self, weights: Iterable[tuple[str, Tensor]]) -> Any:
+        loaded = self.model.load_weights(weights)
         self.missing = self.missing - set(loaded) if loaded is not None else set()
         return loaded
+
+
+def _merged(base: Mapping[str, Tensor], adapters: Mapping[str, Adapter]) -> Iterator[tuple[str, Tensor]]:
+    """All weights, the adapters added where these are."""
+    for name, tensor in base.items():
+        adapter = adapters.get(name)
+        yield name, tensor if adapter is None else adapter.added_to(tensor.to(adapter.a_KI.device))
 
 
 class GpuTransfer:
@@ -96,12 +126,16 @@ class GpuTransfer:
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self._noted: NotedModel | None = None
+        self._base: dict[str, Tensor] = {}  # on the CPU
+        self._checksum = ""
 
-    def receive(self, facts: dict[str, Any]) -> None:
+    def receive(self, facts: dict[str, Any], holds: Holds) -> None:
         """Take one part of an update, of which there may be several, into the model."""
         if self._noted is None:
-            self.engine.start_weight_update()
-            self._noted = NotedModel(self.engine.model)
+            if holds != "adapters":
+                self._base, self._checksum = {}, ""  # two are not held at a time
+                self.engine.start_weight_update()
+            self._noted = NotedModel(self.engine.model, holds)
         model = self.engine.model
         self.engine.model = self._noted
         try:
@@ -113,14 +147,26 @@ class GpuTransfer:
         """The checksum of what came, now that it is in the model.
 
         Raises:
-            EngineError: nothing came, or not all of the model.
+            EngineError: nothing came, not all of the model, or adapters of another base.
         """
         noted, self._noted = self._noted, None
         if noted is None:
             raise EngineError("No weights have come.", "Begin with /start_weight_update.")
+        if noted.holds == "adapters":
+            if not self._base:
+                raise EngineError(
+                    "Adapters have come, and not what they are added to.", "Publish all tensors."
+                )
+            self.engine.start_weight_update()
+            noted.load_merged(self._base)
         self.engine.finish_weight_update()
         refuse_missing(noted.missing)
-        return digest_of(noted.given)
+        found = digest_of(noted.given)
+        if noted.holds == "adapters":
+            return whole_checksum(found, self._checksum)
+        if noted.holds == "base":
+            self._base, self._checksum = noted.kept, found
+        return found
 
     def forget(self) -> None:
         """Drop what came of an update that was not finished; it is no part of the next."""
@@ -179,7 +225,7 @@ def _transfer() -> type[Any]:
                         "Nobody has joined this engine.", "Begin with /init_weight_transfer_engine."
                     )
                 self.settled = False
-                self.own.receive(update_info.facts)
+                self.own.receive(update_info.facts, update_info.holds)
                 return
             info = update_info.pack
             self.store = self.store or WeightStore()

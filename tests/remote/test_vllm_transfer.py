@@ -438,16 +438,60 @@ def test_what_is_sent_is_what_was_offered_in_the_engine_s_type(joined: Any, publ
     assert_has(engine, expected, torch.bfloat16)
 
 
+def names_sent(engine: Engine) -> list[tuple[str, list[str]]]:
+    """Of each part of an update, the kind of weights in it and their names; the engine forgets them."""
+    found = [(body["holds"], list(body["facts"]["names"])) for body in engine.bodies]
+    del engine.bodies[:]
+    return found
+
+
 @pytest.mark.slow
 @WAYS
-def test_adapters_are_sent_merged(joined: Any, publisher: Any, gpu: str):
+def test_adapters_go_alone_once_an_engine_has_their_base(joined: Any, publisher: Any, gpu: str):
     base = {"w": torch.ones(4, 3), "b": torch.ones(4)}
-    adapter = Adapter(torch.arange(6.0).reshape(2, 3), torch.arange(8.0).reshape(4, 2), 0.5)
+    a_KI, b_OK = torch.arange(6.0).reshape(2, 3), torch.arange(8.0).reshape(4, 2)
     sender, engine = joined(publisher, gpu, base)
-    offer = sender.offer_adapters(AdaptedWeights(sender, base, {"w": adapter}), "float32")
+    owner, alone = Handles(), ("adapters", ["w.lora_A", "w.lora_B", "w.lora_scale"])
+
+    def publish_adapters(scale: float, version: int, weights: dict[str, Any] = base) -> None:
+        offer = sender.offer_adapters(
+            AdaptedWeights(owner, weights, {"w": Adapter(a_KI, b_OK, scale)}), "bfloat16"
+        )
+        engine.server.publish(sender.delivery(offer, engine.server), version, "recompute")
+        expected = {"w": weights["w"] + b_OK @ a_KI * scale, "b": weights["b"].to(torch.bfloat16)}
+        assert engine.model.weights.keys() == expected.keys()
+        assert all(engine.model.weights[name].equal(tensor) for name, tensor in expected.items())
+
+    publish_adapters(0.5, 1)
+    assert names_sent(engine) == [("base", ["w", "b"]), alone]
+    assert sender.written == a_KI.nbytes + b_OK.nbytes + 4, "of the base no copy is made"
+    publish_adapters(0.25, 2)
+    assert names_sent(engine) == [alone]
+    engine.instance = "second"
+    engine.server.look()
+    publish_adapters(0.125, 3)
+    assert names_sent(engine) == [("base", ["w", "b"]), alone], "one that was started anew has none"
+    base["w"].add_(1)
+    publish_adapters(0.5, 4)
+    assert names_sent(engine) == [("base", ["w", "b"]), alone], "it has changed"
+    publish(sender, engine, base, 5)
+    publish_adapters(0.25, 6)
+    assert [holds for holds, _ in names_sent(engine)] == ["whole", "base", "adapters"]
+
+
+@pytest.mark.slow
+@WAYS
+def test_adapters_that_are_no_part_of_what_an_engine_has_are_refused(joined: Any, publisher: Any, gpu: str):
+    base = {"w": torch.ones(4, 3), "b": torch.ones(4)}
+    sender, engine = joined(publisher, gpu, base)
+    adapter = Adapter(torch.ones(2, 3), torch.ones(4, 2), 0.5)
+    offer = sender.offer_adapters(AdaptedWeights(engine, base, {"w": adapter}), "float32")
     engine.server.publish(sender.delivery(offer, engine.server), 1, "recompute")
-    rows = [[2.5, 3.0, 3.5], [5.5, 8.0, 10.5], [8.5, 13.0, 17.5], [11.5, 18.0, 24.5]]
-    assert_has(engine, {"w": torch.tensor(rows), "b": base["b"]})
+    engine.transfer.own._base = {}
+    with pytest.raises(EngineError, match="not what they are added to"):
+        engine.server.publish(sender.delivery(offer, engine.server), 2, "recompute")
+    engine.server.publish(sender.delivery(offer, engine.server), 2, "recompute")
+    assert engine.facts().weights.settled, "the next time the base goes along"
 
 
 @pytest.mark.slow

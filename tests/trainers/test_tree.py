@@ -8,7 +8,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from signals_by_hand import measured, signals
 from test_learner import Measured, advantages, objective, spoken, with_replies
 from test_whole_losses import LOSSES, aim, of_one_sign, read_by
 from torch import Tensor
@@ -27,12 +26,16 @@ from turnwise.agents.core import ROOT, Episode
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
+from turnwise.trainers.check.small_policy import Words
 from turnwise.trainers.learn.attention import by_mask, by_segments, hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, plain_rows
 from turnwise.trainers.learn.objective import Objective
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.tree import count_nodes, divided, tree_batches, tree_of
+from turnwise.trainers.signal.choose import ChosenSignal
+from turnwise.trainers.signal.core import SignalContext, SignalSetup
+from turnwise.trainers.signal.measure import Signals
 
 CPU = torch.device("cpu")
 SMALL = {
@@ -218,16 +221,12 @@ def exact_norm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def learned(
-    model: Any, batch: TrainingBatch, aims: Objective, reference: Any = None, head: str = "", **options: Any
+    model: Any, batch: TrainingBatch, aims: Objective, reference: Any = None, **options: Any
 ) -> tuple[list[Tensor], dict[str, float], int]:
     """The gradients of an update, its metrics, and how many tokens were read."""
-    found = signals(head, head) if head else None
-    learner = Measured(
-        model, OptimizerOptions(**options), heads=found.heads if found else (), reference=reference
-    )
-    ready = measured(found, learner, batch) if found else batch
+    learner = Measured(model, OptimizerOptions(**options), reference=reference)
     before = learner.reader.tokens_read
-    metrics = learner.update(ready, of_one_sign(advantages(batch, 3)), aims)
+    metrics = learner.update(batch, of_one_sign(advantages(batch, 3)), aims)
     return learner.gradients, metrics, learner.reader.tokens_read - before
 
 
@@ -268,14 +267,54 @@ def test_every_correction_is_that_of_rows(
     assert_alike(tree, rows, 1e-12)
 
 
-@pytest.mark.parametrize("head", ["value", "progress"])
-def test_heads_learn_as_on_rows(random_model: Callable[..., Any], batch: TrainingBatch, head: str) -> None:
-    rows, told, _ = learned(random_model(), batch, objective("clip"), head=head, share="rows")
-    tree, found, _ = learned(
-        random_model(), batch, objective("clip"), head=head, share="tree", micro_tokens=100
+def read_signal(
+    entry: Component, share: Any, seeded: Callable[[int], Any]
+) -> tuple[dict[str, Tensor], list[Tensor], int, int]:
+    """What a signal says of forked groups, the gradients of an update with its head, and how many tokens were read."""
+    groups = [forked(1), forked(2)]
+    batch = collate(groups)
+    torch.set_default_dtype(torch.float64)
+    setup = SignalSetup(
+        needs=frozenset(entry.gives),
+        width=64,
+        device=CPU,
+        seed=0,
+        reader=Reader(CPU, 1.0, "float32", share),
+        micro_tokens=200,
+        copy_policy=lambda: seeded(2),
     )
-    assert_alike(tree, rows, 2e-6)
-    assert found == pytest.approx(told, rel=1e-4, abs=1e-6)
+    one = Signals([ChosenSignal(entry, {})], setup)
+    kind = torch.float32 if one.heads else torch.float64  # which is what heads compute in
+    torch.set_default_dtype(kind)
+    for head in one.heads:
+        assert head.module is not None
+        head.module.float()
+    options = OptimizerOptions(share=share, micro_tokens=200)
+    learner = Measured(seeded(0).to(kind), options, heads=one.heads, reference=seeded(5).to(kind))
+    see = SignalContext(frozenset(entry.gives), learner, Words(), cast(Any, None), 256, {})
+    ready, _ = one.measure(see, batch, groups)
+    learner.update(ready, of_one_sign(advantages(ready, 3)), objective("clip"))
+    read = learner.reader.tokens_read
+    tokens = ready.turns.tokens.signals if ready.turns.tokens else {}
+    return {**ready.turns.signals, **tokens}, learner.gradients, read, len(one.heads)
+
+
+@pytest.mark.parametrize(
+    "entry", [one for one in components("signal") if "gold" not in one.reads], ids=lambda entry: entry.name
+)
+def test_every_signal_is_that_of_rows_and_its_head_learns_the_same(
+    random_model: Callable[..., Any], exact_norm: None, entry: Component
+) -> None:
+    """But for those that read gold answers, for which these groups have none."""
+    rows, tree = (
+        read_signal(entry, share, lambda seed: random_model(seed=seed).double()) for share in ("rows", "tree")
+    )
+    assert rows[0].keys() == tree[0].keys() >= {*entry.gives}
+    close = 2e-6 if tree[3] else 1e-11
+    for name, found in tree[0].items():
+        torch.testing.assert_close(found.double(), rows[0][name].double(), rtol=1e-6, atol=close)
+    assert_alike(tree[1], rows[1], close)
+    assert tree[2] < 0.8 * rows[2], "as a tree"
 
 
 @pytest.mark.parametrize("kind", ["lora", "checkpointing"])

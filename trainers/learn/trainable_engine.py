@@ -36,6 +36,13 @@ class TakesAdapters(Protocol):
     def load_adapters(self, weights: AdaptedWeights, version: int, *, kv: Kv | None = None) -> None: ...
 
 
+@runtime_checkable
+class Sleeps(Protocol):
+    """An engine that can leave its memory to the learner, until it is given weights."""
+
+    def sleep(self) -> None: ...
+
+
 def check_trainable(engine: Any, name: str, *, in_flight: bool) -> TrainableEngine:
     """Return the engine, if a run can train with it.
 

@@ -29,6 +29,7 @@ from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.placement import (
     Placement,
     check_divided,
+    check_engine,
     check_publish,
     gpus_of,
     in_cluster,
@@ -97,10 +98,12 @@ async def train_async(
             "Ray places learners for the command, and this is a call.",
             f"Run `turnwise train … --on {on}`, or leave learners out of it.",
         )
-    roles = opened(checked).session.roles
+    session = opened(checked).session
+    roles, lora = session.roles, session.learn.lora
     gpus_of(placement, roles)  # a run with too few is refused before anything is spent
     check_publish(placement, roles)
     check_divided(placement, roles)
+    check_engine(placement, roles, lora.rank if lora is not None else 0)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:

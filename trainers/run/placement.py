@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from turnwise.agents.engines.registry import check_use
 from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
 from turnwise.agents.remote.publishers import PUBLISHERS
@@ -167,6 +168,18 @@ def check_divided(placement: Placement, roles: Roles) -> None:
             "first learner's.",
             "Run with --on local:engines=1 or engine.kind: remote, or set scale.weights: replicated.",
         )
+
+
+def check_engine(placement: Placement, roles: Roles, rank: int) -> None:
+    """Refuse options of the engine that it cannot have in this run, which trains adapters of ``rank``, before anything is spent.
+
+    Raises:
+        EngineError: with the reason.
+    """
+    engine = roles.engine
+    elsewhere = bool(placement.engines) or _is_elsewhere(engine)
+    given = {"device": roles.device, "in_flight": bool(roles.staleness), "elsewhere": elsewhere, "rank": rank}
+    check_use(engine.kind, engine.options, **given)
 
 
 def _is_elsewhere(engine: EngineOptions) -> bool:

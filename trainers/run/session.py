@@ -28,7 +28,7 @@ from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.shards import divide
 from turnwise.trainers.learn.sync import check_learner
 from turnwise.trainers.learn.team import Alone, Team
-from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
+from turnwise.trainers.learn.trainable_engine import Sleeps, TrainableEngine, check_trainable
 from turnwise.trainers.learn.whole import published_names
 from turnwise.trainers.recipe.schema import EngineOptions
 from turnwise.trainers.run.checkpoint import save_model
@@ -169,6 +169,11 @@ class TrainingSession:
         drawn = Sampling(talk.temperature, 1.0, talk.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
         self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
+
+    def rest_engine(self) -> None:
+        """Leave the engine's memory to the learner until the next weights come, where it can do so."""
+        if isinstance(self.engine, Sleeps):
+            self.engine.sleep()
 
     def player(self, policy: ModelPolicy) -> Policy:
         """Return the policy that plays episodes: the policy itself, or the recipe's program, which talks to it."""

@@ -283,6 +283,8 @@ class Trainer:
         await update.play()
         lag = update.lag
         self._now("learning", update=update.number + 1, waited=update.waited, lag=lag.mean, lag_most=lag.most)
+        if not self.staleness:
+            self.session.rest_engine()
         await update.learn(self.ranks, self.workers)
         await self._finish()
         log_groups(episode_log, update.number, update.played, update.lesson.result)
