@@ -263,7 +263,7 @@ class VllmEngine:
         with self._changing(version, kv):
             self._reload(weights)
             if self._added is not None:
-                self._added.forget()
+                self._added.drop()
 
     def load_adapters(self, weights: AdaptedWeights, version: int, *, kv: Kv | None = None) -> None:
         """As :meth:`load_weights`, of a base and what is added to it: merged one weight after the other, or with ``adapter_rank``
@@ -277,7 +277,7 @@ class VllmEngine:
             return
         with self._changing(version, kv):
             if self._sleeper.lost:
-                self._added.forget()
+                self._added.drop()
             self._added.load(weights, lambda base: self._reload(base.items()))
 
     def sleep(self) -> None:

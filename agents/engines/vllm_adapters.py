@@ -118,7 +118,7 @@ class AddedAdapters:
             self._owner = weakref.ref(weights.owner)
         self._add(weights.adapters)
 
-    def forget(self) -> None:
+    def drop(self) -> None:
         """The engine was given whole weights, or has lost its own: there are no adapters, and the base is another."""
         self.request = self._owner = None
         self.close()

@@ -169,7 +169,7 @@ def test_adapters_are_written_for_each_version_and_their_base_is_loaded_once_for
             AdaptedWeights(first, {}, {"a.weight": Adapter(torch.ones(6, 2), torch.ones(2, 6), 1.0)}),
             bases.append,
         )
-    added.forget()
+    added.drop()
     assert added.request is None
     assert not Path(told[-1].lora_path).exists()
 

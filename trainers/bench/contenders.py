@@ -6,6 +6,8 @@ They get the learner's micro-batches ready-made. What they must do with them is 
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -162,7 +164,7 @@ def _grpo_trainer(prepared: Prepared, folder: Path, parts: int) -> Any:
 
     options, cuda = prepared.options, prepared.device.type == "cuda"
     config = GRPOConfig(
-        output_dir=str(folder / "trl"),
+        output_dir=os.path.join(tempfile.gettempdir(), "turnwise-bench-trl"),  # nothing is written
         learning_rate=options.learning_rate,
         adam_beta1=options.betas[0],
         adam_beta2=options.betas[1],

@@ -75,12 +75,12 @@ def compared(batch: TrainingBatch, model: nn.Module) -> dict[str, BenchmarkFigur
     tokens, nodes = int(rows.length_R.sum()), count_nodes(rows.token_RT, rows.length_R)
     ways: tuple[Share, Share] = ("rows", "tree")
     learners = {share: Unmoved(copy.deepcopy(model), OptimizerOptions(share=share)) for share in ways}
-    advantage_BK = _advantages(batch)
+    advantage_BK = advantages_of(batch)
     seconds: dict[str, list[float]] = defaultdict(list)
     for number in range(ROUNDS + 1):
         for share in ways if number % 2 else ways[::-1]:
             before = time.process_time()
-            learners[share].update(batch, advantage_BK, _objective())
+            learners[share].update(batch, advantage_BK, objective_of())
             if number:  # the first round loads kernels
                 seconds[share].append(time.process_time() - before)
     ratios = [row / tree for row, tree in zip(seconds["rows"], seconds["tree"], strict=True)]
@@ -108,14 +108,16 @@ class Unmoved(Learner):
         return 0.0
 
 
-def _objective() -> Objective:
+def objective_of() -> Objective:
+    """Return a clipped loss with entropy, by the mean over tokens."""
     terms = [LossTerm(name, get_component("loss", name).build({}), 1.0) for name in ("clip", "entropy")]
     return Objective(
         terms, get_component("reduce", "token_mean").build({}), get_component("correction", "none").build({})
     )
 
 
-def _advantages(batch: TrainingBatch) -> Tensor:
+def advantages_of(batch: TrainingBatch) -> Tensor:
+    """Return an advantage of either sign for each turn."""
     noise_BK = torch.randn(batch.turns.mask_BK.shape, generator=torch.Generator().manual_seed(0))
     return noise_BK * batch.turns.mask_BK
 

@@ -47,6 +47,7 @@ class TrainWorkload(NamedTuple):
     group: int = 8
     micro_tokens: int = 16384
     trl: bool | None = None  # None: where it is installed
+    model: str = ""  # a published one's folder; "": the recipe's small one, made for the batch
 
 
 class Lap(NamedTuple):
@@ -76,6 +77,7 @@ def bench_train(*, repeats: int = 5, workload: TrainWorkload | None = None) -> d
       half with the old weights first; the bare loop has no such pass.
     * ``…_cpu``: the same by processor time, which what else runs disturbs less.
 
+    Of a published model (``model``) the learner, the lean loop and TRL alone take turns.
     Where TRL is not installed (``pip install trl``), its figures are missing. The first round warms up and
     is not counted.
     """
@@ -84,8 +86,9 @@ def bench_train(*, repeats: int = 5, workload: TrainWorkload | None = None) -> d
     if load.trl is None and not with_trl:
         warnings.warn("TRL is not installed: no figures of it. Remedy: pip install trl", stacklevel=2)
     with tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder, _no_progress_bars():
-        setup, batch = make_batch(Path(folder), load)
-        contenders = make_contenders(Path(folder), setup, batch, trl=with_trl)
+        model = Path(load.model or folder)
+        setup, batch = make_batch(model, load)
+        contenders = make_contenders(model, setup, batch, trl=with_trl, few=bool(load.model))
         rounds = [_round(contenders, first) for first in range(repeats + 1)][1:]
     tokens = int(batch.rows.length_R.sum())
     figures = {
@@ -102,12 +105,13 @@ def bench_train(*, repeats: int = 5, workload: TrainWorkload | None = None) -> d
 
 
 def make_batch(folder: Path, load: TrainWorkload) -> tuple[LearningSetup, TrainingBatch]:
-    """Make the recipe's small model in ``folder``, and a batch of demonstrations to learn from."""
+    """Make a batch of demonstrations to learn from, and the recipe's small model in ``folder``, unless a published one lies there."""
     setup = learning_setup(RECIPE, {"optimizer.micro_tokens": load.micro_tokens})
     tasks = suite_tasks(get_suite(setup.suite), Split.TRAIN, load.tasks)
     requests = [Request(task, seed) for task in tasks for seed in range(load.group)]
     episodes = run_episodes(requests, scripted(setup.demonstrator))
-    build_small_model(folder, texts([episode.trajectory for episode in episodes]), **setup.sizes)
+    if not load.model:
+        build_small_model(folder, texts([episode.trajectory for episode in episodes]), **setup.sizes)
     told = run_episodes(requests, DemonstrationPolicy(scripted(setup.demonstrator), _renderer(folder, setup)))
     batch = collate([told[i : i + load.group] for i in range(0, len(told), load.group)])
     logp_RT = _learner(folder, setup, 1).score(batch.rows)  # what an engine would have reported
@@ -117,9 +121,9 @@ def make_batch(folder: Path, load: TrainWorkload) -> tuple[LearningSetup, Traini
 
 
 def make_contenders(
-    folder: Path, setup: LearningSetup, batch: TrainingBatch, *, trl: bool
+    folder: Path, setup: LearningSetup, batch: TrainingBatch, *, trl: bool, few: bool = False
 ) -> dict[str, Contender]:
-    """The training loops to be measured, by name."""
+    """The training loops to be measured, by name; ``few`` are those that say most, since each has weights and moments of its own."""
     advantage_BK = _advantages(batch)
     objective = setup.objective
 
@@ -131,13 +135,10 @@ def make_contenders(
         device = choose_device(setup.device)
         return Prepared(load_model(folder, device), setup.optimizer, batch, advantage_BK, steps)
 
-    contenders: dict[str, Contender] = {
-        "learner": learner(1),
-        "bare": Bare(prepared(1)),
-        "lean": Bare(prepared(1), lean=True),
-        "learner_2_steps": learner(2),
-        "bare_2_steps": Bare(prepared(2)),
-    }
+    contenders: dict[str, Contender] = {"learner": learner(1), "lean": Bare(prepared(1), lean=True)}
+    if not few:
+        contenders["bare"] = Bare(prepared(1))
+        contenders |= {"learner_2_steps": learner(2), "bare_2_steps": Bare(prepared(2))}
     if trl:
         contenders["trl"] = Trl(prepared(1), folder)
     return contenders

@@ -20,6 +20,9 @@ _BENCHMARKS = (
 )  # fmt: skip
 
 
+_OF_A_MODEL = ("rollout", "train")
+
+
 def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
@@ -29,12 +32,12 @@ def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
         what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update,
             prefix (of a run, or made up), async or credit.
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
-        model: The model that rollout plays, such as smollm2 or a folder. A tiny one with random weights unless given.
+        model: The model that rollout plays and train learns, such as smollm2 or a folder. A tiny one with random weights unless given.
     """
     from turnwise.errors import TurnwiseError
     from turnwise.machine import describe
 
-    if model and what != "rollout":
+    if model and what not in _OF_A_MODEL:
         raise TurnwiseError(f"`bench {what}` takes no model.", "turnwise bench rollout --model smollm2")
     figures = _measured(what, name, model)
     machine = describe()
@@ -87,8 +90,13 @@ def _measured(what: str, name: str, model: str) -> Mapping[str, BenchmarkFigure 
 
             return bench_sandboxes([name] if name else ())
         case "train":
-            from turnwise.trainers.bench.train import bench_train
+            from turnwise.agents.models.finding import find_model
+            from turnwise.trainers.bench.train import TrainWorkload, bench_train
 
+            if model:  # fewer and shorter passes: it is larger
+                return bench_train(
+                    repeats=3, workload=TrainWorkload(2, micro_tokens=4096, model=find_model(model))
+                )
             return bench_train()
         case "update":
             from turnwise.trainers.bench.update import bench_update
