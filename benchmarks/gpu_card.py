@@ -14,6 +14,7 @@ anything about GPUs (``tests/benchmarks/test_gpu_card.py``).
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import tempfile
 import time
@@ -183,7 +184,7 @@ def adapters(at: Place) -> Found:
         try:
             reports = [push_weights(model, engine, version) for version in range(1, 5)][1:]
             ask(engine, 0)
-            seconds = [timed(lambda seed=seed: ask(engine, seed)) for seed in range(1, 1 + LOAD.repeats)]
+            seconds = [timed(functools.partial(ask, engine, seed)) for seed in range(1, 1 + LOAD.repeats)]
         finally:
             engine.close()
         del model
