@@ -52,7 +52,7 @@ _NO_OTHER_WORDS = {
     "shop": _COMMANDS, "shop-browser": _COMMANDS, "shop-human": "what its agents say are predictions in JSON",
     "tracker": _COMMANDS, "search": _COMMANDS, "household": _COMMANDS, "lab": _COMMANDS, "craft": _COMMANDS,
     "grid": "what its agents say are moves", "games": "what its agents say are moves", "sort": "what its agents say are moves",
-    "calc": "what its agents say are formulas", "deduce": _COMMANDS,
+    "calc": "what its agents say are formulas", "deduce": _COMMANDS, "judging": "answers are a word, numbers, or words of the log",
 }  # fmt: skip
 """Why gold is not said in other words."""
 _NOT_PLAYED = {

@@ -75,6 +75,10 @@ ENVS = {
         "turnwise.envs.small.sort:SortEnv",
         "Sort-k: putting hidden values in order by comparing and swapping.",
     ),
+    "turnwise/Judging-v0": (
+        "turnwise.envs.judging.env:JudgingEnv",
+        "Judging recorded episodes: solved or not, which is better, which turn is wrong, what was hidden; graded by what is known.",
+    ),
 }
 
 FILE_ENVS = {
@@ -117,6 +121,7 @@ FORMS = {
     "textworld-express": "turnwise.envs.foreign.textworld_express:suite_of",
     "bfcl": "turnwise.envs.foreign.bfcl:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
+    "judging": "turnwise.envs.judging.tasks:log_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",
 }
@@ -128,6 +133,7 @@ RIVALS = {
     "turnwise/Dialogue-v0": "turnwise.envs.dialogue.rivals:RIVALS",
     "turnwise/ToolWorld-v0": "turnwise.envs.toolworld.rivals:RIVALS",
     "turnwise/FunctionCall-v0": "turnwise.envs.functioncall.rivals:RIVALS",
+    "turnwise/Judging-v0": "turnwise.envs.judging.rivals:RIVALS",
 }
 """Modules in which families keep the agents that their fairness is measured by (envs/rivals.py)."""
 

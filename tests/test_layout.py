@@ -30,7 +30,7 @@ ALLOWED = {  # which of the other folders each may import, everywhere in its cod
 ORDER = {  # rooms from the lowest up: each may import those before it, for types and inside functions too
     "envs": [
         "wordings", "messages", "spaces", "steps", "planted", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "replaying", "registry", "trust", "worlds",
-        "craft", "dialogue", "functioncall", "games", "grid", "household", "lab", "small", "mcp", "foreign", "code", "swe", "images",
+        "craft", "dialogue", "functioncall", "games", "grid", "household", "judging", "lab", "small", "mcp", "foreign", "code", "swe", "images",
         "keywords", "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
     ],
     "agents": [

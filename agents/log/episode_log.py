@@ -20,10 +20,10 @@ from typing import IO, NamedTuple, Self
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.forms import MOST_LINE
-from turnwise.agents.log.frames import FULL_FRAME, MAGIC, compress, frames_of, pieces
 from turnwise.agents.log.records import Record, env_version, from_line, to_line
 from turnwise.durable import sync, write_whole, written_whole
 from turnwise.errors import TurnwiseError
+from turnwise.frames import FULL_FRAME, MAGIC, compress, frames_of, pieces
 from turnwise.secrets import redact, redact_options
 from turnwise.tasks.core import Json
 from turnwise.texts import lines_with_ends

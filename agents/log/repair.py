@@ -15,10 +15,10 @@ from typing import IO, NamedTuple
 
 from filelock import FileLock, Timeout
 
-from turnwise.agents.log.frames import Piece, compress, pieces
 from turnwise.agents.log.records import from_line
 from turnwise.durable import LOCK, sync
 from turnwise.errors import TurnwiseError
+from turnwise.frames import Piece, compress, pieces
 from turnwise.tasks.core import Json
 from turnwise.texts import lines_with_ends
 

@@ -38,7 +38,6 @@ from turnwise.agents.log.episode_log import (
     read_episodes,
     read_record,
 )
-from turnwise.agents.log.frames import compress
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.agents.log.records import EnvVersion, Record, from_line, to_line
 from turnwise.agents.log.repair import repair
@@ -46,6 +45,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.fault import FaultCause
+from turnwise.frames import compress
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolCall, Verbatim
 from turnwise.trainers.view.index import LogIndex

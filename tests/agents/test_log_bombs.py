@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.agents.log import forms, frames
+from turnwise import frames
+from turnwise.agents.log import forms
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, keep_records
 from turnwise.agents.log.episodes import Episodes
-from turnwise.agents.log.frames import MAGIC, compress, pieces
 from turnwise.agents.log.records import Record, _chain, env_version, from_line, to_line
 from turnwise.agents.log.repair import repair
 from turnwise.errors import TurnwiseError
+from turnwise.frames import MAGIC, compress, pieces
 from turnwise.tasks.core import Task
 
 

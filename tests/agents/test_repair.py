@@ -10,10 +10,10 @@ from filelock import FileLock
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, read_episodes
-from turnwise.agents.log.frames import MAGIC, compress, pieces
 from turnwise.agents.log.records import to_line
 from turnwise.agents.log.repair import repair
 from turnwise.errors import TurnwiseError
+from turnwise.frames import MAGIC, compress, pieces
 
 
 def written(path: Path, episodes: list[Episode], every: int = 3) -> Path:
