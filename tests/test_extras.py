@@ -95,6 +95,7 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
     "replay a/episodes.jsonl.zst": "",
     "report .": "plots",
     "survey calc/easy --tasks 3": "",
+    "tasks calc/easy --out tasks.jsonl --n 2": "",
     "train shop-quick": "train",
 }
 OTHERWISE = {  # verbs that are not run here, and where they are
@@ -103,6 +104,7 @@ OTHERWISE = {  # verbs that are not run here, and where they are
     "mismatch": "it reads its log first",
     "serve": "below",
     "serve-engine": "it looks for its model first",
+    "serve-openenv": "tests/gateway/test_openenv.py",
     "serve-workers": "tests/workers/test_hosts.py",
     "swe": "its sandbox is looked for at once",
     "top": "it reads a run, which nothing makes without training",

@@ -61,6 +61,8 @@ LINES: list[tuple[list[str], bool]] = [
     (["gateway", "--suite", "test/hostile", "--policy", "no\x1b[2Jpolicy:x"], True),
     (["serve", "no\x1b[2Jsuite"], True),
     (["serve-engine", "no\x1b[2Jmodel"], True),
+    (["serve-openenv", "no\x1b[2Jsuite"], True),
+    (["tasks", "no\x1b[2Jsuite", "--out", "tasks.jsonl"], True),
     (["serve-workers", "--token-file", "no\x1b[2Jfile"], True),
     (["mismatch", "no\x1b[2Jlog", "--model", "smollm2"], True),
     (["worlds", "add", "no\x1b[2Jsuch"], True),

@@ -76,6 +76,8 @@ FORMS: Mapping[str, Form] = {
     "serve": Form("the figures of the episodes that were played, as `eval` prints them", ()),
     "serve-engine": Form("the exit code of the engine's server", ("ended",)),
     "serve-workers": Form("how many processes were started for runs", ("served",)),
+    "serve-openenv": Form("the suite that was served", ("served",)),
+    "tasks": Form("how many tasks were written, and where", ("suite", "tasks", "out")),
     "credit-quality": Form("each credit rule beside true advantages", ()),
     "bench": Form("each figure with its unit and spread, and the machine", ("name", "machine", "figures")),
     "doctor": Form("each thing that was looked at, by group", ("ok", "findings")),

@@ -1,4 +1,4 @@
-"""The commands that run a part of a run elsewhere: serve-engine, serve-workers."""
+"""The commands that serve a part of a run, or a suite, to others: serve-engine, serve-workers, serve-openenv."""
 
 from __future__ import annotations
 
@@ -103,6 +103,56 @@ def serve_workers(
     return VerbResult({"served": served}, _ended)
 
 
+def serve_openenv(
+    suite: str,
+    /,
+    *,
+    split: str = "train",
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str = "none",
+    sessions: int = 256,
+    step_s: float = 60.0,
+    idle_s: float = 600.0,
+) -> VerbResult:
+    """Serve a suite by OpenEnv's protocol to trainers that play its environments, until SIGTERM or Ctrl-C.
+
+    The line "ready: URL" is written once it answers.
+
+    For example: `turnwise serve-openenv shop/easy --port 8000`.
+
+    Args:
+        suite: Its name (`turnwise list suites`).
+        split: train, dev or test.
+        host: The address to listen on. Any but this machine's own needs a token, which OpenEnv's own clients cannot send.
+        port: The port; 0 is a free one.
+        token: That clients send as Authorization: Bearer TOKEN; none asks for none.
+        sessions: How many episodes may be played at a time.
+        step_s: Seconds that a turn may take.
+        idle_s: Seconds after which a session that says nothing ends.
+    """
+    import asyncio
+    import contextlib
+
+    from turnwise.agents.hosting import openenv
+    from turnwise.envs.registry import get_suite
+    from turnwise.tasks.core import Split
+
+    limits = openenv.ServedLimits(sessions, step_s, idle_s)
+    name, chosen = get_suite(suite).name, Split(split)
+    with contextlib.suppress(KeyboardInterrupt):  # how it is stopped
+        asyncio.run(
+            openenv.serve_openenv(
+                lambda door: openenv.SuiteServer(name, door, split=chosen, limits=limits),
+                host,
+                port,
+                token,
+                _ready,
+            )
+        )
+    return VerbResult({"served": name}, _ended)
+
+
 def _ready(url: str) -> None:
     print(f"ready: {url}", file=sys.stderr, flush=True)
 
@@ -111,4 +161,8 @@ def _ended(console: SafeConsole) -> None:
     console.print("ended")
 
 
-VERBS: dict[str, Callable[..., VerbResult]] = {"serve-engine": serve_engine, "serve-workers": serve_workers}
+VERBS: dict[str, Callable[..., VerbResult]] = {
+    "serve-engine": serve_engine,
+    "serve-workers": serve_workers,
+    "serve-openenv": serve_openenv,
+}

@@ -1,0 +1,46 @@
+"""The tasks of a suite as rows, for trainers that read data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from turnwise.envs.core import tool_specs
+from turnwise.envs.offered.session import OfferedEpisode
+from turnwise.tasks.core import Json, Split, digest
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task as others read it.
+
+    Attributes:
+        prompt: the messages before the first action, with role and content.
+        tools: as chat templates and servers take them.
+        hash: of prompt and tools; another hash is another task.
+    """
+
+    suite: str
+    split: str
+    index: int
+    seed: int
+    task: str
+    env: str
+    prompt: list[dict[str, str]]
+    tools: list[dict[str, Json]]
+    hash: str
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
+
+
+def task_rows(suite: str, n: int, *, split: Split = Split.TRAIN, start: int = 0) -> Iterator[TaskRow]:
+    """Rows of tasks ``start … start + n − 1`` of a suite, whose episodes have their index as seed."""
+    for index in range(start, start + n):
+        episode = OfferedEpisode(suite, index, split)
+        prompt = [{"role": message.role, "content": message.content} for message in episode.opening]
+        tools = tool_specs(episode.tools)
+        task = episode.env.task
+        yield TaskRow(
+            suite, str(split), index, index, task.id, task.env, prompt, tools, digest(prompt, tools)
+        )
