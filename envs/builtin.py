@@ -102,6 +102,10 @@ FILE_ENVS = {
         "turnwise.envs.foreign.bfcl:BfclEnv",
         "BFCL v4's function calls, of one turn and of several, by its own checkers (turnwise worlds add bfcl).",
     ),
+    "foreign/OpenEnv-v0": (
+        "turnwise.envs.foreign.openenv:OpenEnvEnv",
+        "Episodes of a server of OpenEnv's protocol (turnwise worlds add openenv).",
+    ),
     "foreign/ScienceWorld-v0": (
         "turnwise.envs.foreign.scienceworld:ScienceWorldEnv",
         "ScienceWorld's tasks of a school laboratory (turnwise worlds add scienceworld; needs Java).",
@@ -120,6 +124,7 @@ FORMS = {
     "textarena": "turnwise.envs.foreign.textarena:suite_of",
     "textworld-express": "turnwise.envs.foreign.textworld_express:suite_of",
     "bfcl": "turnwise.envs.foreign.bfcl:suite_of",
+    "openenv": "turnwise.envs.foreign.openenv:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "judging": "turnwise.envs.judging.tasks:log_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",

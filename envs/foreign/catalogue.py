@@ -33,6 +33,9 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
         "BFCL v4: function calls of one turn and of several.",
         bare=True,
     ),
+    "openenv": CatalogueEntry(
+        ("openenv==0.10.0",), "Environments that a server of OpenEnv's protocol keeps."
+    ),
     "scienceworld": CatalogueEntry(
         ("scienceworld==1.2.3",), "30 types of tasks of a school laboratory, 7,207 variations.", needs="java"
     ),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from turnwise.envs.check.command import check_env
@@ -12,7 +15,7 @@ from turnwise.envs.foreign.scienceworld import ScienceWorldEnv
 from turnwise.envs.foreign.textworld_express import TextWorldExpressEnv
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.errors import NotFoundError
-from turnwise.tasks.core import Split
+from turnwise.tasks.core import Split, Task
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 CHECKED = (
@@ -88,3 +91,38 @@ def test_a_name_that_a_world_does_not_have_is_answered_with_the_near_one():
 
 def task_of(suite: str):
     return suite_task(get_suite(suite), Split.TEST, 0)
+
+
+def test_a_suite_comes_back_from_openenv_as_it_was():
+    """Observations and rewards of 200 episodes of the shop, half of them solved, through a server and OpenEnv's own client."""
+    needed("openenv")
+    with subprocess.Popen(
+        [sys.executable, "-m", "turnwise", "serve-openenv", "shop/easy", "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stderr is not None
+        url = next(line for line in server.stderr if line.startswith("ready: ")).split()[1]
+        try:
+            back, played = make("foreign/OpenEnv-v0"), 0
+            for number in range(200):
+                seed = 3 * number
+                here = make("turnwise/Shop-v0")
+                task = suite_task(get_suite("shop/easy"), Split.TRAIN, seed)
+                heard, _ = here.reset(seed=seed, options={"task": task})
+                again, _ = back.reset(
+                    seed=0, options={"task": Task("foreign/OpenEnv-v0", "", {"url": url, "seed": seed})}
+                )
+                ended = False
+                while not ended:
+                    assert [(m.role, m.content) for m in again] == [(m.role, m.content) for m in heard]
+                    act = here.gold(here.state) if number % 2 or here.now.turn else "click[nothing]"
+                    heard, paid, *_, info = here.step(act)
+                    again, paid_back, *_, info_back = back.step(act)
+                    assert paid_back == pytest.approx(paid)
+                    assert info_back.get("end") == info.get("end")
+                    ended, played = info.get("end") is not None, played + 1
+            back.close()
+            print(f"{played} turns")
+        finally:
+            server.terminate()
