@@ -247,7 +247,7 @@ class SuiteServer:
 
     def _forked(self, session: _Session, data: Json) -> str:
         assert session.episode is not None
-        asked = _read(_Fork, data)
+        asked = _read(OfferedFork, data)
         now = time.monotonic()
         self._forks = {name: one for name, one in self._forks.items() if now - one[0] < self.limits.idle_s}
         if len(self._forks) >= self.limits.sessions:
@@ -263,7 +263,7 @@ class SuiteServer:
         return self._forks.pop(name)[1]
 
 
-class _Fork(pydantic.BaseModel, extra="forbid"):
+class OfferedFork(pydantic.BaseModel, extra="forbid"):
     seed: int | None = pydantic.Field(None, ge=0)
 
 

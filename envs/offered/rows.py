@@ -11,7 +11,7 @@ from turnwise.tasks.core import Json, Split, digest
 
 
 @dataclass(frozen=True)
-class TaskRow:
+class OfferedRow:
     """A task as others read it.
 
     Attributes:
@@ -34,13 +34,13 @@ class TaskRow:
         return asdict(self)
 
 
-def task_rows(suite: str, n: int, *, split: Split = Split.TRAIN, start: int = 0) -> Iterator[TaskRow]:
+def task_rows(suite: str, n: int, *, split: Split = Split.TRAIN, start: int = 0) -> Iterator[OfferedRow]:
     """Rows of tasks ``start … start + n − 1`` of a suite, whose episodes have their index as seed."""
     for index in range(start, start + n):
         episode = OfferedEpisode(suite, index, split)
         prompt = [{"role": message.role, "content": message.content} for message in episode.opening]
         tools = tool_specs(episode.tools)
         task = episode.env.task
-        yield TaskRow(
+        yield OfferedRow(
             suite, str(split), index, index, task.id, task.env, prompt, tools, digest(prompt, tools)
         )

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from turnwise.envs.offered.rows import TaskRow, task_rows
+from turnwise.envs.offered.rows import OfferedRow, task_rows
 from turnwise.envs.offered.session import OfferedEpisode, text_of
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, digest
@@ -48,7 +48,7 @@ def trl_tasks(suite: str, n: int, *, split: Split = Split.TRAIN, start: int = 0)
     return TrlTasks(rows, made)
 
 
-def _environment(name: str, row: TaskRow) -> Callable[[], Any]:
+def _environment(name: str, row: OfferedRow) -> Callable[[], Any]:
     """Return a class whose instances play the suite's tasks that have these tools."""
 
     def reset(self: Any, *, index: int, split: str = row.split, **_: Json) -> None:
