@@ -1,9 +1,12 @@
-"""Our suites played by TRL's own trainer."""
+"""Our suites played by TRL's own trainer, and by inspect_ai."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +159,19 @@ def always_says(model: Any, tokenizer: Any, rows: list[dict[str, Any]], tools: l
         optimizer.zero_grad()
         model(input_ids=ids, labels=labels).loss.backward()
         optimizer.step()
+
+
+@pytest.mark.full
+def test_inspect_plays_and_logs_them(tmp_path: Path) -> None:
+    """With an interpreter that has inspect_ai and our packages: TURNWISE_INSPECT=/path/to/python."""
+    python = os.environ.get("TURNWISE_INSPECT")
+    if not python:
+        pytest.skip("TURNWISE_INSPECT names no interpreter")
+    program = str(Path(__file__).with_name("offered_inspect.py"))
+    done = subprocess.run(
+        [python, program, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["logs"] == 3
+    assert all(score == 1.0 and end == "solved" for rows in said["found"].values() for score, end, _ in rows)

@@ -2,9 +2,15 @@
 
 import json
 import random
+import sys
 import zipfile
 
 import pytest
+
+if sys.version_info >= (3, 14):
+    import zipfile as packed
+else:
+    from backports.zstd import zipfile as packed
 
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.compare.foreign_results import TaskResults, read_results
@@ -33,7 +39,11 @@ def test_inspect_logs_in_both_formats(tmp_path):
     with zipfile.ZipFile(tmp_path / "cut.eval", "w") as archive:  # which was not finished: samples alone
         for number, sample in enumerate(SAMPLES):
             archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
-    for path in (log, tmp_path / "log.eval", tmp_path / "cut.eval"):
+    with packed.ZipFile(
+        tmp_path / "zstd.eval", "w", packed.ZIP_ZSTANDARD
+    ) as archive:  # as inspect 0.3.285 does
+        archive.writestr("summaries.json", json.dumps(SAMPLES))
+    for path in (log, tmp_path / "log.eval", tmp_path / "cut.eval", tmp_path / "zstd.eval"):
         found = read_results(path)
         assert (dict(found.scores), found.left_out, found.form) == (wanted, 1, "inspect log")
 

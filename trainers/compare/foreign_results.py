@@ -6,11 +6,16 @@ import csv
 import io
 import json
 import math
-import zipfile
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+if sys.version_info >= (3, 14):
+    import zipfile
+else:
+    from backports.zstd import zipfile  # inspect (0.3.285) writes zstandard into its archives
 
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.compare.sources import read_candidate
@@ -148,7 +153,7 @@ def _inspect_samples(path: Path) -> list[Any]:
                 for name in names
                 if name.startswith("samples/") and name.endswith(".json")
             ]
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise TurnwiseError(
             f"{path} is a damaged inspect log: {error}.",
             "Write it again with `inspect log dump` or evaluate again.",
