@@ -33,14 +33,14 @@ class OfferedEpisode:
         """
         task = suite_task(get_suite(suite), split, index)
         self.env: AgentEnv[Any] = make(task.env)
-        if len(self.env.agents) > 1:
-            raise EnvError(
-                f"{suite} is played by {' and '.join(self.env.agents)}, and a program of others plays one agent.",
-                "Offer a suite with one agent.",
-            )
         self.reward, self.end, self._calls = 0.0, "", 0
         self.paid: Mapping[str, float] = {}
         self.opening, _ = self.env.reset(seed=index if seed is None else seed, options={"task": task})
+        if len(self.env.agents) > 1:
+            raise EnvError(
+                f"{suite} is played by {' and '.join(self.env.agents)}, and one agent is offered.",
+                "Name a suite with one agent, or play it by PettingZoo (turnwise.envs.offered.pettingzoo_env).",
+            )
 
     @property
     def tools(self) -> tuple[Tool, ...]:

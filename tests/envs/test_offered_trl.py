@@ -1,4 +1,4 @@
-"""Our suites played by TRL's own trainer, and by inspect_ai."""
+"""Our suites played by TRL's own trainer, and by inspect_ai and PettingZoo."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 
 from turnwise.envs.offered.trl import trl_tasks
 from turnwise.envs.registry import get_suite, suite_task
+from turnwise.errors import EnvError
 from turnwise.tasks.core import Split
 
 SUITES = (
@@ -79,6 +80,11 @@ def test_schemas_are_made_again(suite: str) -> None:
                 for key in ("type", "enum"):
                     if isinstance(one.get(key), (str, list)) and not (key == "type" and "enum" in one):
                         assert properties[name].get(key) == one[key], (tool.spec.name, name)
+
+
+def test_matches_of_two_are_not_offered_to_one() -> None:
+    with pytest.raises(EnvError, match="agent and opponent"):
+        trl_tasks("games/tictactoe", 1)
 
 
 @pytest.mark.full
@@ -162,16 +168,19 @@ def always_says(model: Any, tokenizer: Any, rows: list[dict[str, Any]], tools: l
 
 
 @pytest.mark.full
-def test_inspect_plays_and_logs_them(tmp_path: Path) -> None:
-    """With an interpreter that has inspect_ai and our packages: TURNWISE_INSPECT=/path/to/python."""
-    python = os.environ.get("TURNWISE_INSPECT")
+def test_inspect_and_pettingzoo_play_them(tmp_path: Path) -> None:
+    """With an interpreter that has inspect_ai, pettingzoo and our packages: TURNWISE_ELSEWHERE=/path/to/python."""
+    python = os.environ.get("TURNWISE_ELSEWHERE")
     if not python:
-        pytest.skip("TURNWISE_INSPECT names no interpreter")
-    program = str(Path(__file__).with_name("offered_inspect.py"))
+        pytest.skip("TURNWISE_ELSEWHERE names no interpreter")
+    program = str(Path(__file__).with_name("offered_elsewhere.py"))
     done = subprocess.run(
         [python, program, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
+    assert said["sums"]["games/tictactoe"] == {"agent": 20.0, "opponent": 0.0}
+    assert said["sums"]["shop/easy"] == {"agent": pytest.approx(20.0)}
+    assert said["sums"]["dialogue/bargain-two"].keys() == {"agent", "partner"}
     assert said["logs"] == 3
     assert all(score == 1.0 and end == "solved" for rows in said["found"].values() for score, end, _ in rows)

@@ -1,4 +1,4 @@
-"""A program for an interpreter with inspect_ai and Turnwise's own packages: gold plays three suites, and the log is read back."""
+"""A program for an interpreter with inspect_ai, pettingzoo and Turnwise's own packages: gold plays, and inspect's log is read back."""
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from inspect_ai.tool import ToolCall as TheirCall
 
 from turnwise.envs.messages import Message
 from turnwise.envs.offered.inspect_task import inspect_task
+from turnwise.envs.offered.pettingzoo_env import aec_env
 from turnwise.envs.offered.session import OfferedEpisode
 from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolCall
@@ -58,6 +59,20 @@ def opening(suite: str, index: int) -> str:
     return next(message.content for message in episode.opening if message.role == "user")
 
 
+def played_by_turns(suite: str) -> dict[str, float]:
+    """What each agent of PettingZoo's loop earns in 20 episodes."""
+    env, earned = aec_env(suite), dict[str, float]()
+    for seed in range(20):
+        env.reset(seed=seed)
+        for agent in env.agent_iter(500):
+            heard, reward, terminated, truncated, _ = env.last()
+            assert env.observation_space(agent).contains(heard)
+            earned[agent] = earned.get(agent, 0.0) + reward
+            env.step(None if terminated or truncated else env.env.gold(env.env.state))
+        assert env.agents == []
+    return earned
+
+
 def main() -> None:
     found = {}
     for suite in ("shop/easy", "toolworld/retail", "household/easy"):
@@ -68,7 +83,10 @@ def main() -> None:
             [next(iter(sample.scores.values())).as_float(), sample.metadata["end"], len(sample.messages)]
             for sample in again.samples
         ]
-    print(json.dumps({"logs": len(list_eval_logs(sys.argv[1])), "found": found}))
+    sums = {
+        suite: played_by_turns(suite) for suite in ("games/tictactoe", "dialogue/bargain-two", "shop/easy")
+    }
+    print(json.dumps({"sums": sums, "logs": len(list_eval_logs(sys.argv[1])), "found": found}))
 
 
 if __name__ == "__main__":
