@@ -31,7 +31,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     "envs": [
         "wordings", "messages", "spaces", "steps", "planted", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "replaying", "registry", "offered", "trust", "worlds",
         "craft", "dialogue", "functioncall", "games", "grid", "household", "judging", "lab", "small", "mcp", "foreign", "code", "swe", "images",
-        "keywords", "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
+        "keywords", "search", "toolworld", "web", "shop", "tracker", "benchmarks", "builtin", "check", "bench",
     ],
     "agents": [
         "core", "tokens", "models", "remote", "engines", "multi_agent", "log", "execution", "workers", "gateway",

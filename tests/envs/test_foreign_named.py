@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from turnwise.cli.worlds import worlds
+from turnwise.envs.benchmarks import BENCHMARKS
+from turnwise.envs.builtin import FORMS
 from turnwise.envs.foreign import named
 from turnwise.envs.registry import get_suite
 from turnwise.errors import MissingDependencyError, NotFoundError, TurnwiseError
@@ -77,3 +79,12 @@ def test_a_wrong_word_is_answered_with_the_near_one():
     with pytest.raises(NotFoundError, match="list"):
         worlds("lst")
     assert {row["name"] for row in worlds("list").value} >= {"reasoning-gym", "scienceworld"}
+
+
+def test_each_form_of_a_benchmark_says_where_it_comes_from() -> None:
+    ours = {"impossible", "canary", "judging"}  # forms of suites that are here
+    assert BENCHMARKS.keys() == FORMS.keys() - ours
+    for form, known in BENCHMARKS.items():
+        assert all(each.name.startswith(f"{form}:") and all(each) for each in known)
+    for name in named.CATALOGUE:
+        assert BENCHMARKS[name][0].source == f"turnwise worlds add {name}"

@@ -25,7 +25,7 @@ def list_(kind: str = "", /) -> VerbResult:
     For example: `turnwise list suites`.
 
     Args:
-        kind: envs, suites, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
+        kind: envs, suites, benchmarks, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
     """
     from turnwise.errors import NotFoundError
     from turnwise.kinds import KINDS
@@ -33,6 +33,7 @@ def list_(kind: str = "", /) -> VerbResult:
     kinds: dict[str, Callable[[], list[dict[str, Json]]]] = {
         "envs": _envs,
         "suites": _suites,
+        "benchmarks": _benchmarks,
         "recipes": _recipes,
         "algorithms": _algorithms,
         **{name: lambda name=name: _components(name) for name in KINDS},
@@ -42,6 +43,7 @@ def list_(kind: str = "", /) -> VerbResult:
         about = {
             "envs": "Environments.",
             "suites": "Endless tasks by name.",
+            "benchmarks": "Published benchmarks that play here, what each needs and where it comes from.",
             "recipes": "Runs that come with us.",
             "algorithms": "Training algorithms by the names of the field, and what a recipe makes of them.",
         }
@@ -61,6 +63,9 @@ _SHOWN = (
     "package",
     "spec",
     "about",
+    "tasks",
+    "requires",
+    "source",
     "summary",
     "bias",
     "sees",
@@ -81,6 +86,12 @@ def _suites() -> list[dict[str, Json]]:
         {"name": s.name, "env": s.env, "about": s.about, "size": s.size, "knobs": dict(s.knobs)}
         for s in suites()
     ]
+
+
+def _benchmarks() -> list[dict[str, Json]]:
+    from turnwise.envs.benchmarks import BENCHMARKS
+
+    return [each._asdict() for known in BENCHMARKS.values() for each in known]
 
 
 def _policies() -> list[dict[str, Json]]:
