@@ -74,8 +74,8 @@ def check_opponents(suite: Suite, names: Iterable[str]) -> None:
 class MultiAgentEpisode:
     """An episode in progress: one history for each of its agents."""
 
-    def __init__(self, env: AgentEnv[Any], task: Task, seed: int) -> None:
-        self.env, self.task, self.seed = env, task, seed
+    def __init__(self, env: AgentEnv[Any], task: Task, seed: int, draw: tuple[int, ...] = ()) -> None:
+        self.env, self.task, self.seed, self._draw = env, task, seed, draw
         self.histories: dict[str, History] = {}
         self.done: list[
             tuple[Message, str]
@@ -86,6 +86,8 @@ class MultiAgentEpisode:
         first = self.env.agents[0]
         for name in self.env.agents:
             seed = self.seed if name == first else derive_rng("agent", self.seed, name).getrandbits(53)
+            if name == first and self._draw:
+                seed = derive_rng("draw", self.seed, *self._draw).getrandbits(53)
             self.histories[name] = History(self.env, self.task, seed, Messages(), agent=name)
         history = self.current_history()
         history.observation = observation

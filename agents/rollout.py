@@ -60,13 +60,15 @@ class BranchPoint(NamedTuple):
 class Request(NamedTuple):
     """One episode to play, from its beginning or from a branch point of another one.
 
-    ``key`` is whose it is, such as (seed, update, group, member); no two in flight share one.
+    ``key`` is whose it is, such as (seed, update, group, member); no two in flight share one. ``draw`` numbers a further
+    try in the very same world: the world's chance stays that of the seed, that of the first agent's policy is another.
     """
 
     task: Task
     seed: int
     start: BranchPoint | None = None
     key: tuple[int, ...] = ()
+    draw: tuple[int, ...] = ()
 
     @property
     def played(self) -> int:
@@ -105,7 +107,7 @@ class _Episode:
         """Play it to its end; a fault becomes the episode's outcome, and what was said before it is kept."""
         task, seed, limits = self.request.task, self.request.seed, self.limits
         self.started = time.monotonic()
-        self.episode = episode = MultiAgentEpisode(env, task, seed)
+        self.episode = episode = MultiAgentEpisode(env, task, seed, self.request.draw)
         end, outcome, error, state_key, cause = None, Outcome.OK, "", "", None
         try:
             state_key = await self._begin()

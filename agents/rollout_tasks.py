@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 from turnwise.agents.core import Episode, Policy
 from turnwise.agents.log.episode_log import EpisodeLog
@@ -186,6 +187,42 @@ def opened_policies(
         yield stack.enter_context(opened_policy(policy, **options)), others
 
 
+class EpisodeSearch(Protocol):
+    """Plays each episode of an evaluation by trying more than one way (:func:`turnwise.make_search`).
+
+    Attributes:
+        label: what it does that a deployment could not; it stands in every table.
+    """
+
+    label: str
+
+    @property
+    def asked(self) -> dict[str, Json]:
+        """All of it that an episode depends on: a resume must ask the same."""
+        ...
+
+    def named(self, policy: str) -> str:
+        """The name of the policy with the search and its label."""
+        ...
+
+    def check(self, suite: Suite, policy: Policy) -> None:
+        """Refuse a suite or a policy with which it cannot be done."""
+        ...
+
+    async def rollout(self, requests: Iterable[Any], policy: Policy, **options: Any) -> list[Episode]:
+        """Play all requests, with the options of a rollout and ``opponents``."""
+        ...
+
+    def close(self) -> None:
+        """Give up what its scorer holds."""
+        ...
+
+
+def search_name(search: EpisodeSearch | None, policy: Policy) -> str:
+    """Return the name under which a policy plays, with the search that plays for it."""
+    return search.named(policy.name) if search else policy.name
+
+
 async def play_requests(
     requests: Iterable[Request],
     policy: Policy,
@@ -199,20 +236,17 @@ async def play_requests(
     log: EpisodeLog | Path | str | None,
     on_episode: Callable[[int, Episode], None] | None,
     gate: EpisodeGate | None = None,
+    search: EpisodeSearch | None = None,
 ) -> list[Episode]:
     """Roll out requests as they are drawn, and write each episode into the log as it finishes."""
-    with _heard(log, policy.name, env_options, on_episode) as heard:
-        return await rollout_requests(
-            requests,
-            policy_map(policy, opponents),
-            concurrency=concurrency,
-            limits=limits,
-            retries=retries,
-            env_options=env_options,
-            env_workers=env_workers,
-            on_episode=heard,
-            gate=gate,
-        )
+    with _heard(log, search_name(search, policy), env_options, on_episode) as heard:
+        options: dict[str, Any] = {
+            "concurrency": concurrency, "limits": limits, "retries": retries, "env_options": env_options,
+            "env_workers": env_workers, "on_episode": heard, "gate": gate,
+        }  # fmt: skip
+        if search is not None:
+            return await search.rollout(requests, policy, opponents=opponents, **options)
+        return await rollout_requests(requests, policy_map(policy, opponents), **options)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ FILES: dict[str, str] = {
     "agents/policies/served/answers.py": "one reader of what servers answer",
     "agents/policies/served/policy.py": "one policy: a request and its answer",
     "src/turnwise/fault.py": "whose fault it is, in one place",
+    "agents/evaluation/evaluate.py": "one evaluation: its play and its figures",
     "envs/core.py": "the environment contract",
     "envs/returned.py": "what an author's methods may return",
     "envs/toolworld/users.py": "one user",

@@ -22,17 +22,25 @@ from turnwise.agents.evaluation.failures import (
     causes,
     check_max_failed,
     is_bounded,
+    nothing_counts,
 )
 from turnwise.agents.evaluation.passing import TaskRuns, pass_rates
 from turnwise.agents.evaluation.programs import NO_PROGRAMS, ProgramFigures, program_figures
 from turnwise.agents.evaluation.replies import NO_REPLIES, ReplyFigures, headline, reply_figures
+from turnwise.agents.evaluation.searched import NO_SEARCH, SearchFigures, search_figures
 from turnwise.agents.evaluation.spending import Spending, shared
 from turnwise.agents.evaluation.statistics import Interval, proportion, score_mean
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import check_opponents
 from turnwise.agents.policies.own import PolicyLike
 from turnwise.agents.rollout import Limits, Request
-from turnwise.agents.rollout_tasks import opened_policies, play_requests, requests_for
+from turnwise.agents.rollout_tasks import (
+    EpisodeSearch,
+    opened_policies,
+    play_requests,
+    requests_for,
+    search_name,
+)
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.blocking import blocking
 from turnwise.envs.registry import get_suite
@@ -55,21 +63,19 @@ class Evaluation:
         success: share of counting episodes that were solved (pass@1).
         success_interval: 95 % interval of it, clustered by task.
         mean_score, mean_score_interval: the outcome reward component, likewise; within [0, 1] if the scores are.
-        pass_at_k: chance that one of k runs solves a task (unbiased); None if no task counts k times.
-        pass_hat_k: chance that all of k runs solve it.
+        pass_at_k, pass_hat_k: chance that one, that all of k runs solve a task (unbiased); None if no task counts k times.
         pass_tasks: how many of the tasks count k times; the two chances are of these.
         pass_at_k_interval, pass_hat_k_interval: 95 % intervals of them, clustered by task; None where they are None.
         pass_at_k_bound, pass_hat_k_bound: both over all tasks, if every missing run had failed, and if every one had been solved.
-        outcomes: how many episodes came to which outcome.
-        ends: how many counting episodes ended how.
+        outcomes, ends: how many episodes came to which outcome, and how many of those that count ended how.
         turns: mean number of turns of the counting episodes.
-        seed: from which the episodes' seeds are derived.
-        seconds: wall-clock time of playing.
+        seed, seconds: from which the episodes' seeds are derived, and the wall-clock time of playing.
         results: for each task, 1.0 or 0.0 for each counting episode: what :func:`turnwise.compare` pairs.
         causes: why episodes do not count, most frequent first: message, the author's place, how many.
         said: what is said about the replies: how many were cut or refused, and what all of them took.
         notes: what a policy's server was not sent although it was asked for, and the like.
         programs: how agents' programs ended, and what they were refused.
+        search: what searches took, and what they looked at that a deployment could not.
         stopped: why it stopped before all episodes were played; "" if it did not.
     """
 
@@ -95,6 +101,7 @@ class Evaluation:
     said: ReplyFigures = NO_REPLIES
     notes: tuple[str, ...] = ()
     programs: ProgramFigures = NO_PROGRAMS
+    search: SearchFigures = NO_SEARCH
     stopped: str = ""
     pass_tasks: int = 0
     pass_at_k_interval: Interval | None = None
@@ -159,11 +166,13 @@ class Evaluation:
         data |= {"outcomes": dict(self.outcomes), "ends": dict(self.ends)}
         data |= {"causes": [cause._asdict() for cause in self.causes], "failed_share": self.failed_share}
         data |= {"success_bound": list(self.success_bound), "bounded": self.bounded}
+        said = self.said._asdict() | {"usage": self.said.usage._asdict()}
+        data |= {"said": said, "headline": self.headline}
         data |= {
-            "said": self.said._asdict() | {"usage": self.said.usage._asdict()},
-            "headline": self.headline,
+            "notes": list(self.notes),
+            "programs": self.programs._asdict(),
+            "search": self.search.to_json(),
         }
-        data |= {"notes": list(self.notes), "programs": self.programs._asdict()}
         return data | ({"results": {task: list(r) for task, r in self.results.items()}} if results else {})
 
     @classmethod
@@ -178,6 +187,7 @@ class Evaluation:
         fields["causes"] = tuple(Cause(**cause) for cause in data.get("causes", ()))
         fields["notes"] = tuple(data.get("notes", ()))
         fields["programs"] = ProgramFigures(**data.get("programs", {}))
+        fields["search"] = SearchFigures.from_json(data.get("search"))
         if told := data.get("said"):
             fields["said"] = ReplyFigures(told["replies"], told["causes"], Usage(**told["usage"]))
         return cls(**fields)
@@ -204,6 +214,7 @@ async def evaluate_async(
     max_cost: float | None = None,
     max_total_tokens: int | None = None,
     spending: Spending | None = None,
+    search: EpisodeSearch | None = None,
 ) -> Evaluation:
     """Play tasks of a suite and say how well the policy did.
 
@@ -235,6 +246,7 @@ async def evaluate_async(
             one would go beyond it the evaluation stops, and says so (``stopped``); those that began are finished.
         max_total_tokens: likewise of tokens read and sampled.
         spending: what several calls, one after the other, may take together, in place of these two limits.
+        search: plays each episode by trying more than one way (:func:`turnwise.make_search`); it stays open.
 
     Returns:
         The figures, with intervals, and each task's results, so that two evaluations can be compared in pairs.
@@ -273,6 +285,8 @@ async def evaluate_async(
             on_episode(waiting[number], episode)
 
     with opened_policies(policy, opponents, max_sequences=concurrency, seed=seed) as (player, others):
+        if search is not None:
+            search.check(suite, player)
         await play_requests(
             unfinished(),
             player,
@@ -285,8 +299,9 @@ async def evaluate_async(
             log=log,
             on_episode=heard,
             gate=spending,
+            search=search,
         )
-        name, notes = player.name, tuple(getattr(player, "notes", ()))
+        name, notes = search_name(search, player), tuple(getattr(player, "notes", ()))
     result = summarize(
         [played[index] for index in sorted(played)],
         suite=suite.name,
@@ -326,7 +341,7 @@ def summarize(
     counting = [episode for episode in episodes if episode.outcome.counts]
     outcomes = Counter(episode.outcome.value for episode in episodes)
     if not counting:
-        raise _nothing_counts(episodes, outcomes)
+        raise nothing_counts(episodes, outcomes)
     tasks = [episode.task.id for episode in counting]
     success = proportion([episode.success for episode in counting], tasks)
     scores = [episode.score for episode in counting]
@@ -367,17 +382,8 @@ def summarize(
         said=reply_figures(episodes),
         notes=notes,
         programs=program_figures(episodes),
+        search=search_figures(episodes),
         stopped=stopped,
-    )
-
-
-def _nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:
-    if not episodes:
-        return TurnwiseError("There are no episodes to evaluate.", "Play at least one.")
-    counted = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
-    return TurnwiseError(
-        f"None of the {len(episodes)} episodes can be judged ({counted}).",
-        f"Fix this first: {causes(episodes)[0]}",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from turnwise.agents.core import Episode
@@ -81,3 +81,14 @@ def _apart(error: str) -> tuple[str, str]:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:
+    """Return the error of an evaluation in which not a single episode counts."""
+    if not episodes:
+        return TurnwiseError("There are no episodes to evaluate.", "Play at least one.")
+    counted = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
+    return TurnwiseError(
+        f"None of the {len(episodes)} episodes can be judged ({counted}).",
+        f"Fix this first: {causes(episodes)[0]}",
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from turnwise.agents.core import Episode, Usage
+from turnwise.agents.evaluation.searched import searched_usage
 from turnwise.fault import FaultCause
 
 MOST = 0.5
@@ -51,7 +52,9 @@ def reply_figures(episodes: Iterable[Episode]) -> ReplyFigures:
 
 
 def usage_of(episode: Episode) -> Usage:
-    """Add up the tokens and the cost of an episode's replies."""
+    """Add up the tokens and the cost of an episode's replies; where it was searched for, of all that were tried."""
+    if (searched := searched_usage(episode.metrics)) is not None:
+        return searched
     total = Usage()
     for trajectory in episode.trajectories.values():
         for turn in trajectory.turns:

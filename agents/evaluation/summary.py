@@ -77,6 +77,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         for row in _pass_rows(evaluation):
             table.add_row(*row)
     table.add_row("turns per episode", f"{evaluation.turns:.1f}", "")
+    for row in _search_rows(evaluation):
+        table.add_row(*row)
     for row in _usage_rows(evaluation):
         table.add_row(*row)
     table.add_section()
@@ -92,6 +94,24 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         table.caption_justify = "left"
         table.caption_style = "none"
     return table
+
+
+def _search_rows(evaluation: Evaluation) -> list[tuple[str, Text, str]]:
+    """What a search did that a deployment could not, and what it took."""
+    search = evaluation.search
+    if not search.episodes:
+        return []
+    unit = "words" if search.words else "tokens"
+    sampled = f"{search.tokens:,.0f} + {search.scorer_tokens:,.0f} of {search.budget:,.0f}"
+    return [
+        ("search", Text(search.label, style="yellow"), ""),
+        (f"{unit} sampled per episode, policy + scorer", Text(sampled), ""),
+        (
+            "tries, states, steps per episode",
+            Text(f"{search.tries:.1f}, {search.nodes:.1f}, {search.steps:.1f}"),
+            "",
+        ),
+    ]
 
 
 def _pass_rows(evaluation: Evaluation) -> list[tuple[Text, str, str]]:

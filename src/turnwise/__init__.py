@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from turnwise.agents.evaluation.failures import Cause
     from turnwise.agents.evaluation.programs import ProgramFigures
     from turnwise.agents.evaluation.replies import ReplyFigures
+    from turnwise.agents.evaluation.searched import SearchFigures
     from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.evaluation.statistics import Interval
     from turnwise.agents.hosting.in_process import Gateway, OpenSession, SessionMaker, gateway, session
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from turnwise.agents.policies.registry import make_policy
     from turnwise.agents.replay import Difference, ReplayReport, replay, replay_async
     from turnwise.agents.rollout import Limits
-    from turnwise.agents.rollout_tasks import rollout, rollout_async
+    from turnwise.agents.rollout_tasks import EpisodeSearch, rollout, rollout_async
     from turnwise.agents.workers.pool import WorkerPool
     from turnwise.envs.core import (
         AgentEnv,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from turnwise.trainers.recipe.schema import Recipe
     from turnwise.trainers.run.loop import train, train_async
     from turnwise.trainers.run.progress import CheckpointEvaluation, TrainingResult
+    from turnwise.trainers.search.run import make_search
 
 _HOMES = {
     "turnwise.agents.core": (
@@ -97,6 +99,7 @@ _HOMES = {
     "turnwise.agents.evaluation.programs": ("ProgramFigures",),
     "turnwise.envs.trust": ("LoggedEnv",),
     "turnwise.agents.evaluation.replies": ("ReplyFigures",),
+    "turnwise.agents.evaluation.searched": ("SearchFigures",),
     "turnwise.agents.evaluation.statistics": ("Interval",),
     "turnwise.agents.hosting.in_process": ("Gateway", "OpenSession", "SessionMaker", "gateway", "session"),
     "turnwise.agents.log.episode_log": ("EpisodeLog",),
@@ -107,7 +110,7 @@ _HOMES = {
     "turnwise.agents.policies.registry": ("make_policy",),
     "turnwise.agents.replay": ("Difference", "ReplayReport", "replay", "replay_async"),
     "turnwise.agents.rollout": ("Limits",),
-    "turnwise.agents.rollout_tasks": ("rollout", "rollout_async"),
+    "turnwise.agents.rollout_tasks": ("EpisodeSearch", "rollout", "rollout_async"),
     "turnwise.agents.workers.pool": ("WorkerPool",),
     "turnwise.envs.core": ("AgentEnv", "EndReason", "ForkCost", "Guard", "Info", "RewardKind", "Snapshot", "Step", "Transition"),
     "turnwise.envs.messages": ("Image", "Message", "Messages"),
@@ -127,6 +130,7 @@ _HOMES = {
     "turnwise.trainers.recipe.load": ("RecipeLike", "load_recipe"),
     "turnwise.trainers.recipe.schema": ("Recipe",),
     "turnwise.registry": ("component",),
+    "turnwise.trainers.search.run": ("make_search",),
     "turnwise.trainers.run.loop": ("train", "train_async"),
     "turnwise.trainers.run.progress": ("CheckpointEvaluation", "TrainingResult"),
 }  # fmt: skip
@@ -146,6 +150,7 @@ __all__ = [
     "EnvVersion",
     "Episode",
     "EpisodeLog",
+    "EpisodeSearch",
     "Episodes",
     "Evaluation",
     "FaultCause",
@@ -184,6 +189,7 @@ __all__ = [
     "RunError",
     "Sampling",
     "ScheduleMoment",
+    "SearchFigures",
     "Served",
     "SessionMaker",
     "Snapshot",
@@ -227,6 +233,7 @@ __all__ = [
     "load_recipe",
     "make",
     "make_policy",
+    "make_search",
     "register",
     "register_suite",
     "replay",

@@ -38,14 +38,14 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "replay_async", "load_episodes", "load_recipe", "explain",
     ),
     "Environments, tasks and policies": (
-        "make", "make_policy", "get_suite", "suite_task", "suite_tasks",
+        "make", "make_policy", "make_search", "get_suite", "suite_task", "suite_tasks",
     ),
     "Agents of any kind": ("gateway", "session", "Gateway", "OpenSession", "SessionMaker"),
     "Add your own": ("register", "register_suite", "component", "tool"),
     "What is written by authors": ("AgentEnv", "Policy", "Engine"),
     "What comes back": (
         "TrainingResult", "CheckpointEvaluation", "Evaluation", "Interval", "Cause", "ReplyFigures", "ProgramFigures",
-        "Comparison", "Episodes", "ReplayReport", "Difference",
+        "SearchFigures", "Comparison", "Episodes", "ReplayReport", "Difference",
     ),
     "Episodes": (
         "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "ForkCost", "History", "Reply", "TurnPlace", "Served", "Finish",
@@ -53,7 +53,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image", "Guard"),
     "Tasks and tools": ("Task", "Suite", "Split", "Tool", "ToolSpec", "ToolCall", "Verbatim", "Json"),
-    "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "Spending", "WorkerPool"),
+    "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "Spending", "WorkerPool", "EpisodeSearch"),
     "Recipes and their parts": (
         "Recipe", "RecipeLike", "Group", "TurnBatch", "TurnTree", "TokenView", "TokenBatch", "TokenLoss", "TokenCredit", "RowMask",
         "TeacherTop", "WholeBatch", "WholeLoss", "ScheduleMoment", "PartState",

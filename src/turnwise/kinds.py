@@ -106,6 +106,12 @@ KINDS: Mapping[str, ComponentKind] = {
         "turnwise.trainers.schedule",
         "turnwise.trainers.check.schedule",
     ),
+    "search": ComponentKind(
+        "Plays one episode of a task at evaluation by trying more than one, within a budget of tokens.",
+        "turnwise.trainers.search",
+        "turnwise.trainers.check.search",
+        is_function=True,
+    ),
     "sink": ComponentKind(
         "Receives the figures of every update of a run.",
         "turnwise.trainers.sink",

@@ -73,6 +73,7 @@ class Component:
     costless: bool = False
     interactive: bool = False
     isolates: bool = False
+    forks: bool = False
     about: str = ""
     exact: Callable[[Any], Mapping[str, Any]] | None = None
     stand_in: Callable[[Any], Mapping[str, Any]] | None = None
@@ -178,6 +179,7 @@ def component(
     costless: bool = False,
     interactive: bool = False,
     isolates: bool = False,
+    forks: bool = False,
     exact: Callable[[Any], Mapping[str, Any]] | None = None,
     stand_in: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> Callable[[Target], Target]:
@@ -189,7 +191,7 @@ def component(
         about: what it is, in a line; the docstring's first line unless given.
         paper: its arXiv id.
         bias: credit, reduce: ``unbiased``, ``biased: why`` or ``changes the objective: to what``.
-        needs: signal, reward, credit, filter, shape, loss: the signals that a run must measure for it.
+        needs: signal, reward, credit, filter, shape, loss: the signals that a run must measure for it; search: ``scorer`` where it cannot choose without one.
         asks: reward, credit, filter, shape: its options whose values are names of signals, needed too.
         gives: strategy, guide, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; reward: ``votes`` where it pays what the group agrees on, ``words`` where it pays a way of speaking alone, ``rewards`` where its place among rewards counts, since
@@ -212,6 +214,7 @@ def component(
         costless: policy: making one costs nothing, so that a spec is checked by doing so.
         interactive: policy: a person is asked.
         isolates: sandbox: what runs in it can do no harm; others are only used where they are asked for by name.
+        forks: search: it goes on from states of the world that is played, which a deployment cannot; others choose among whole episodes.
         exact: signal, strategy, judge, teacher: from a process all of whose trajectories are known (an ``ExactProcess``) to the exact
             values there of what it gives, by name, for the laboratory.
         stand_in: the same where it means nothing on a process: numbers that are made up, so that formulas can be tried on them.
@@ -242,7 +245,7 @@ def component(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
                 slope, only_measures, only_read, scripted, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
-                interactive, isolates, about, exact, stand_in, objective or AIMS.get(slope, ""),
+                interactive, isolates, forks, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip
         return target

@@ -28,7 +28,7 @@ VERBS = [
     "swe",
 ]
 KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
-         "schedule", "sink", "engine", "model", "policy", "dialect", "sandbox"]  # fmt: skip
+         "schedule", "search", "sink", "engine", "model", "policy", "dialect", "sandbox"]  # fmt: skip
 
 
 @pytest.mark.slow

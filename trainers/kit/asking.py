@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from random import Random
+from typing import TYPE_CHECKING
 
-from turnwise.agents.core import Episode, Policy
+from turnwise.agents.core import Episode, Policy, Reply
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import rollout_episode
 from turnwise.envs.core import AgentEnv, EndReason, Transition
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Message, Messages
 from turnwise.errors import EngineError, RecipeError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
-from turnwise.trainers.core import Group
+
+if TYPE_CHECKING:  # a judge is asked where torch is not installed, too
+    from turnwise.trainers.core import Group
 
 SHOWN = 1500
 """Characters of one message that a judge sees: its beginning and its end."""
@@ -87,26 +90,41 @@ async def ask(policy: Policy, questions: Sequence[str], *names: Json) -> list[st
 
     async def one(question: str) -> str:
         async with free:
-            seed = derive_rng("judge", question, *names).getrandbits(62)
-            episode = await rollout_episode(JudgeQuestion(), policy, Task("judge", question), seed=seed)
-        if not episode.outcome.counts:
-            raise EngineError(
-                f"The judge {policy.name} did not answer: {episode.error[:200]}", "See to it that it is up."
-            )
-        return episode.trajectory.turns[-1].action.content if episode.trajectory.turns else ""
+            reply = await answer(policy, question, *names)
+        return reply.message.content if reply is not None else ""
 
     return list(await asyncio.gather(*map(one, questions)))
+
+
+async def answer(policy: Policy, question: str, *names: Json) -> Reply | None:
+    """The policy's answer with what it took; None if it had no room for one.
+
+    Raises:
+        EngineError: the judge cannot be reached.
+    """
+    seed = derive_rng("judge", question, *names).getrandbits(62)
+    episode = await rollout_episode(JudgeQuestion(), policy, Task("judge", question), seed=seed)
+    if not episode.outcome.counts:
+        raise EngineError(
+            f"The judge {policy.name} did not answer: {episode.error[:200]}", "See to it that it is up."
+        )
+    return episode.trajectory.turns[-1].reply if episode.trajectory.turns else None
 
 
 def transcript(episode: Episode) -> str:
     """The task and all turns, numbered from 1, as a judge reads them."""
     trajectory = episode.trajectory
+    return transcript_of([(turn.observation, turn.action) for turn in trajectory.turns], trajectory.final)
+
+
+def transcript_of(turns: Iterable[tuple[Messages, Message]], final: Messages) -> str:
+    """The same of what was told and said, turn by turn, and of what was told last."""
     lines: list[str] = []
-    for number, turn in enumerate(trajectory.turns, 1):
-        lines += [f"[told] {_short(m.content)}" for m in turn.observation if m.role != "system"]
-        called = " ".join(f"{call.name}({call.arguments})" for call in turn.action.tool_calls)
-        lines.append(f"[turn {number}] {_short(f'{turn.action.content} {called}'.strip())}")
-    lines += [f"[told] {_short(m.content)}" for m in trajectory.final]
+    for number, (told, action) in enumerate(turns, 1):
+        lines += [f"[told] {_short(m.content)}" for m in told if m.role != "system"]
+        called = " ".join(f"{call.name}({call.arguments})" for call in action.tool_calls)
+        lines.append(f"[turn {number}] {_short(f'{action.content} {called}'.strip())}")
+    lines += [f"[told] {_short(m.content)}" for m in final if m.role != "system"]
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from turnwise.plain_yaml import read_yaml
 from turnwise.registry import Component, components
 from turnwise.trainers.core import SEAMS
 
-KINDS = (*SEAMS, "schedule")
+KINDS = (*SEAMS, "schedule", "search")
 
 
 class BookRow(NamedTuple):
@@ -64,7 +64,7 @@ def papers() -> Papers:
 
 
 def every_component() -> list[Component]:
-    """All parts that have papers, in the order in which a batch passes them; schedules last."""
+    """All parts that have papers, in the order in which a batch passes them; schedules and searches last."""
     return [entry for kind in KINDS for entry in components(kind)]
 
 
@@ -150,7 +150,7 @@ leaves out of its paper, and what it adds.
 ## The list of papers
 
 We keep a list of {len(known.rows)} papers whose formulas we wrote down before we wrote any part, with numbers worked by hand. A row
-*works* where a recipe can choose its main mechanism and tests give these numbers; *in part* where a half is missing, which is named;
+*works* where a recipe or an evaluation can choose its main mechanism and tests give these numbers; *in part* where a half is missing, which is named;
 *not here* where there is nothing, with the reason. At present {by_status["works"]} work, {by_status["in part"]} are here in part, {by_status["not here"]} are not here.
 
 | row | paper | status | parts | how, what is missing, or why |

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from turnwise.agents.core import Episode, Policy
     from turnwise.agents.evaluation.evaluate import Evaluation
     from turnwise.agents.evaluation.folder import EvaluationFolder
+    from turnwise.agents.rollout_tasks import EpisodeSearch
     from turnwise.agents.workers.hosted import WorkerHosts
     from turnwise.console import SafeConsole
 
@@ -54,6 +55,7 @@ class PairOptions(NamedTuple):
         options: of :func:`turnwise.evaluate`.
         played_by: of the policies.
         episode_s, max_failed, out, resume, env_workers, worker_hosts, token_file: as on the command line.
+        search: that plays, and is closed in the end; None: plain play.
     """
 
     options: dict[str, Json]
@@ -65,6 +67,7 @@ class PairOptions(NamedTuple):
     env_workers: int
     worker_hosts: Sequence[str]
     token_file: str
+    search: EpisodeSearch | None = None
 
 
 class PlayedPair(NamedTuple):
@@ -114,6 +117,8 @@ def evaluate_pairs(pairs: Sequence[Pair], asked: PairOptions) -> VerbResult:
     asked = asked._replace(played_by=asked.played_by | {"clock": clock_of(begun[0]) if begun else now()})
     at = _environments_at({pair.suite for pair in pairs}, {pair.policy for pair in pairs}, asked)
     with ExitStack() as held:
+        if asked.search is not None:
+            held.enter_context(closing(asked.search))
         folders: list[EvaluationFolder | None] = []
         for pair, place in zip(pairs, places, strict=True):
             request = _request(pair, asked)
@@ -164,7 +169,7 @@ def _play(
     from turnwise.agents.workers.pool import workers_for
 
     with workers_for(at) as workers:
-        options = asked.options | {"env_workers": workers or 0}
+        options = asked.options | {"env_workers": workers or 0, "search": asked.search}
         result, interrupted = _evaluate(player, pair.suite, folder, options)
     if folder is not None:
         folder.write(result, interrupted=interrupted)
@@ -256,6 +261,7 @@ def _request(pair: Pair, asked: PairOptions) -> dict[str, Json]:
         "env": env.entry,
         "env_source": env.source,
         "env_options": dict(env.options),
+        **({"search": asked.search.asked} if asked.search else {}),
     } | asked.played_by
 
 
@@ -264,11 +270,13 @@ def _evaluate(
 ) -> tuple[Evaluation, bool]:
     """The evaluation, of the episodes finished so far if Ctrl-C came, and whether it did."""
     from turnwise.agents.evaluation.evaluate import evaluate, summarize
+    from turnwise.agents.rollout_tasks import search_name
     from turnwise.cli.progress import ProgressLine
 
     done: list[Episode] = []
     solved = 0
-    with ProgressLine(f"{player.name} on {suite}", options["episodes"]) as progress:
+    name = search_name(options.get("search"), player)
+    with ProgressLine(f"{name} on {suite}", options["episodes"]) as progress:
 
         def heard(_: int, episode: Episode) -> None:
             nonlocal solved
@@ -290,7 +298,7 @@ def _evaluate(
             if not done:
                 raise
             about = {name: options[name] for name in ("split", "k", "seed")}
-            return summarize(done, suite=suite, policy=player.name, **about), True
+            return summarize(done, suite=suite, policy=name, **about), True
     return result, False
 
 

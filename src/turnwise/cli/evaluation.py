@@ -47,6 +47,9 @@ def eval_(
     max_failed: float = 0.1,
     max_cost: float | None = None,
     max_total_tokens: int | None = None,
+    search: str = "",
+    budget: int = 0,
+    scorer: str = "",
     out: Path | None = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
 ) -> VerbResult:
@@ -87,6 +90,9 @@ def eval_(
         max_failed: Share of the episodes that may fail; with more of them the exit code is 1.
         max_cost: Cost of all episodes at which this call stops, with exit code 3; --resume goes on. As the server tells it, or by --price.
         max_total_tokens: Likewise of tokens read and sampled.
+        search: Tries more than one way and keeps one episode of each, as NAME or NAME:KEY=VALUE,KEY=VALUE; `turnwise list search`.
+        budget: Tokens that the policy and the scorer may sample for each episode of a search.
+        scorer: By which a search chooses: value:CHECKPOINT, judge:POLICY, listed:POLICY, logp, votes, fork:N, oracle or python:FILE.py:OBJECT.
         out: A folder for the episode log and the summary; of several pairs of suite and policy, each has its own in it.
         resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
@@ -94,6 +100,7 @@ def eval_(
     from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.rollout import check_numbers
     from turnwise.cli.evaluating import PairOptions, evaluate_pairs, pairs_of
+    from turnwise.cli.searching import search_of
     from turnwise.cli.training import overrides
     from turnwise.errors import TurnwiseError
 
@@ -119,8 +126,18 @@ def eval_(
         "env_options": env_options,
         "spending": Spending(max_cost, max_total_tokens),
     }
+    searched = search_of(search, budget, scorer)
     asked = PairOptions(
-        options, played_by, episode_s, max_failed, out, resume, env_workers, worker_hosts or (), token_file
+        options,
+        played_by,
+        episode_s,
+        max_failed,
+        out,
+        resume,
+        env_workers,
+        worker_hosts or (),
+        token_file,
+        searched,
     )
     return evaluate_pairs(pairs_of(suites, policy), asked)
 

@@ -78,6 +78,15 @@ TEXTS: Mapping[str, PageText] = {
         "of an `ExactProcess` to figures by name, such as `stand_in=lambda p: {'mine_size': 2 + wave(p)}` "
         "(`turnwise.trainers.kit.stand_in`). Without it, `turnwise check` cannot test a rule that needs the signal.",
     ),
+    "search": PageText(
+        "An async function from a `Searcher` to nothing: it plays further tries, scores them, and keeps the best.",
+        "turnwise eval shop/easy --policy vllm:PATH --search mine:n=8 --budget 4000 --scorer judge:openai:MODEL@URL",
+        "The searcher has played plainly already (`first`, from `root`). `again` plays another whole episode; with `forks=True`, "
+        "`expand`, `step` and `play_on` go on from states in the middle. `offer` keeps what the scorer likes best, `keep` what the search "
+        "does. Whatever samples raises `BudgetSpent` once the budget is spent, which ends the search with what was kept, so that no search "
+        "counts tokens itself. A `Node` shows what was said, and neither rewards nor how an episode ended; `verdict` tells that to "
+        'scorers that declare `oracle`, and everything they choose is labelled so. `needs=("scorer",)` says that a scorer must be named.',
+    ),
     "filter": PageText(
         "A function from a `TurnBatch` and the credit rule's advantages to a weight of at least 0 for each trajectory (B,).",
         "filter: mine",

@@ -9,7 +9,7 @@ from turnwise.agents.evaluation.statistics import Estimate, pass_at_k, proportio
 from turnwise.trainers.audit.core import AuditCurve, AuditFigure, AuditFinding, AuditTable, Cell, audit, share
 from turnwise.trainers.audit.reading import LoggedGroups
 from turnwise.trainers.audit.scores import episode_scores
-from turnwise.trainers.kit.spoken import said
+from turnwise.trainers.kit.spoken import reranked, said
 
 
 @audit(6, 34, 52, 73, 92, paper="2505.11227")
@@ -92,18 +92,6 @@ def _within_ties(scores: Sequence[float], right: Sequence[float]) -> list[float]
     for score, y in zip(scores, right, strict=True):
         mean.setdefault(score, []).append(y)
     return [sum(mean[score]) / len(mean[score]) for score in scores]
-
-
-def reranked(answers: Sequence[str], scores: Sequence[float]) -> int:
-    """The place of the best score; of equal ones the first that gives the answer which most of all runs give.
-
-    >>> "AAABB"[reranked("AAABB", [1, 0, 0, 1, 1])]  # two of the three best say B, three of all five say A
-    'A'
-    """
-    best = max(scores)
-    return max(
-        (i for i, score in enumerate(scores) if score == best), key=lambda i: [*answers].count(answers[i])
-    )
 
 
 def _precision(

@@ -1,0 +1,112 @@
+"""The value head of a trained checkpoint as a scorer: the expected return of a state, read off its text."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnwise.errors import TurnwiseError
+from turnwise.extras import needing
+from turnwise.trainers.search.core import Node, Searcher
+
+if TYPE_CHECKING:
+    from turnwise.trainers.learn.model import ValueHead
+
+TOGETHER = 4096
+"""Tokens of one forward pass."""
+
+
+class ValueScorer:
+    """V of each state, by the head that a run with a learned value left in its checkpoint.
+
+    Of an episode that is over it is V of the state before its last turn, since the head was fitted to states before turns;
+    where an episode has only one, V of its beginning. Nothing is sampled, so that it takes nothing of the budget.
+
+    Args:
+        target: a checkpoint (``runs/NAME/best`` or ``…/checkpoints/step-000040``).
+
+    Raises:
+        TurnwiseError: it is none, or holds no value head.
+    """
+
+    whole, forks, oracle = False, False, False
+
+    def __init__(self, target: str) -> None:
+        with needing("a value head (value:CHECKPOINT)"):
+            import torch
+            import transformers  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+        from turnwise.agents.models.loading import load_tokenizer
+        from turnwise.agents.policies.model import make_renderer, read_chat_format
+        from turnwise.trainers.learn.model import load_model
+        from turnwise.trainers.learn.passes import Reader
+
+        folder = Path(target)
+        if not (folder / "trainer.safetensors").is_file() or not (folder / "model").is_dir():
+            raise TurnwiseError(
+                f"{target} is no checkpoint of a run.",
+                "Name one: runs/NAME/best, or a folder of runs/NAME/checkpoints.",
+            )
+        self.name, self.source = f"value:{target}", _digest(folder / "trainer.safetensors")
+        model, cpu = folder / "model", torch.device("cpu")
+        self._model = load_model(model, cpu, None, frozen=True)
+        self._reader = Reader(cpu, 1.0, "float32")
+        self._renderer = make_renderer(load_tokenizer(str(model)), model, read_chat_format(model))
+        self._head = _head_of(folder)
+        self._longest = int(self._model.config.max_position_embeddings)  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
+
+    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+        await asyncio.sleep(0)
+        return self._values([self._text(node) for node in nodes])
+
+    def _text(self, node: Node) -> list[int]:
+        """The tokens that the policy would read in the state; of the state before the last turn where the episode is over."""
+        messages = node.messages()
+        if node.over and node.turns:
+            messages = messages[: len(messages) - len(node.observation) - 1]
+        return [*self._renderer.start(messages, node.tools)][-self._longest :]
+
+    def _values(self, texts: Sequence[Sequence[int]]) -> list[float]:
+        import torch
+
+        from turnwise.trainers.learn.collate import plain_rows
+
+        found: list[float] = []
+        with torch.no_grad():
+            for text in texts:
+                rows = plain_rows([text], [len(text)])
+                hidden: Any = self._reader.states(self._model, rows).hidden_RTD
+                found.append(float(self._head(hidden[:, len(text) - 1])[0]))
+        return found
+
+    def close(self) -> None:
+        """The model is given up with the object."""
+
+
+def _head_of(folder: Path) -> ValueHead:
+    from safetensors.torch import load_file
+
+    from turnwise.trainers.learn.model import ValueHead
+
+    tensors = load_file(folder / "trainer.safetensors")
+    heads = [name.removesuffix("layers.3.weight") for name in tensors if name.endswith("/layers.3.weight")]
+    heads = [
+        at for at in heads if at.startswith("parameter/") and tensors[f"{at}layers.3.weight"].shape[0] == 1
+    ]
+    if len(heads) != 1:
+        raise TurnwiseError(
+            f"{folder} holds {len(heads) or 'no'} value heads, and one is wanted.",
+            "Train with a part that asks for a value alone, such as `credit: gae`.",
+        )
+    own = {name.removeprefix(heads[0]): x for name, x in tensors.items() if name.startswith(heads[0])}
+    head = ValueHead(own["layers.0.weight"].shape[0])
+    head.load_state_dict(own)
+    return head.eval()
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
