@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,13 @@ from turnwise.agents.evaluation.evaluate import Evaluation, evaluate
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.registry import make_policy
 from turnwise.envs.core import ForkCost
-from turnwise.envs.registry import env_class
+from turnwise.envs.registry import env_class, get_suite, suite_tasks
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.registry import Component
 from turnwise.requirements import BrokenRequirement
+from turnwise.tasks.core import Split
 from turnwise.trainers.check.search import forks_as_it_declares, keeps_the_budget, sees_no_verdict
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Node, Searcher, SeenTurn
 from turnwise.trainers.search.run import make_search
 from turnwise.trainers.search.toy import ToyPolicy, ToyScorer, toy_search, toy_searches
 
@@ -241,3 +244,56 @@ def test_a_policy_without_log_probabilities_is_not_ranked_by_them() -> None:
     for spec in ("bfs_prover", "best_of_n"):
         with pytest.raises(TurnwiseError, match="no log-probabilities"):
             toy_searches(spec, budget=99, scorer="logp", policy=make_policy("mix:gold=1,random=1"))
+
+
+# --- the value head ----------------------------------------------------------------------------------
+
+
+def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    sys.path.insert(0, str(Path(__file__).parent))
+    from signals_by_hand import measured, signals
+    from transformers import AutoTokenizer
+
+    from turnwise.agents.policies.model import ChatFormat, DemonstrationPolicy, make_renderer
+    from turnwise.agents.rollout import Request, run_episodes
+    from turnwise.trainers.guide.toy import toy_model
+    from turnwise.trainers.learn.collate import collate
+    from turnwise.trainers.learn.learner import Learner
+    from turnwise.trainers.learn.model import load_model
+    from turnwise.trainers.learn.options import OptimizerOptions
+    from turnwise.trainers.run.checkpoint import save_checkpoint
+    from turnwise.trainers.search.value_scorer import ValueScorer
+
+    chat, tokenizer = ChatFormat(tools_format="none"), AutoTokenizer.from_pretrained(toy_model())
+    policy = DemonstrationPolicy(make_policy("scripted:gold"), make_renderer(tokenizer, toy_model(), chat))
+    (episode,) = run_episodes(
+        [Request(next(iter(suite_tasks(get_suite("shop/quick"), Split.TRAIN, 1))), 5)], policy
+    )
+    value = signals("value", "value")
+    (head,) = value.heads
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        torch.nn.init.normal_(head.module.layers[3].weight)
+    learner = Learner(load_model(toy_model(), torch.device("cpu")), OptimizerOptions(), heads=value.heads)
+    wanted = measured(value, learner, collate([[episode]]), context=2048).turns.signals["value"][0].tolist()
+    checkpoint = save_checkpoint(tmp_path, 1, learner, {}, tokenizer, chat, {})
+    scorer = ValueScorer(str(checkpoint))
+    turns = episode.trajectory.turns
+    seen = [SeenTurn(turn.observation, turn.action, ()) for turn in turns]
+    states = [Node((0,) * k, tuple(seen[:k]), turn.observation, False) for k, turn in enumerate(turns)]
+    over = Node((0,) * len(turns), tuple(seen), episode.trajectory.final, True)
+    found = asyncio.run(scorer.score(None, [*states, over]))  # pyright: ignore[reportArgumentType]
+    assert len({round(x, 3) for x in wanted}) == len(wanted)
+    assert found == pytest.approx([*wanted, wanted[-1]], abs=1e-5)
+    broken = tmp_path / "step-000001" / "trainer.safetensors"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model").symlink_to(checkpoint / "model")
+    from safetensors.torch import load_file, save_file
+
+    save_file(
+        {k: v for k, v in load_file(broken).items() if not k.startswith("parameter/1")},
+        tmp_path / "other" / "trainer.safetensors",
+    )
+    with pytest.raises(TurnwiseError, match="no value heads"):
+        ValueScorer(str(tmp_path / "other"))

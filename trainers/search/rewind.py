@@ -13,8 +13,8 @@ def first_bad(values: Sequence[float], drop: float) -> int | None:
     """The first turn after which the value has fallen by more than ``drop``; None if there is none. Values are of the states
     from the beginning on, one more than turns.
 
-    >>> first_bad([0.5, 0.6, 0.3, 0.1], 0.2), first_bad([0.5, 0.6], 0.2)
-    (1, None)
+    >>> first_bad([0.5, 0.6, 0.3, 0.1], 0.2), first_bad([0.5, 0.6], 0.2), first_bad([0.5, 0.25], 0.25)
+    (1, None, None)
     """
     falls = (k for k, (before, after) in enumerate(itertools.pairwise(values)) if before - after > drop)
     return next(falls, None)
