@@ -16,7 +16,8 @@ from turnwise.envs.core import EndReason
 from turnwise.registry import Component
 from turnwise.requirements import NotTested, Requirements, require
 from turnwise.trainers.check.options import EVERY_PART
-from turnwise.trainers.search.core import Scorer, tokens_of
+from turnwise.trainers.search.core import Scorer
+from turnwise.trainers.search.cost import tokens_of
 from turnwise.trainers.search.toy import ToyScorer, toy_searches
 
 EPISODES, SEED = 4, 5

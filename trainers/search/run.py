@@ -19,7 +19,8 @@ from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.registry import Component, get_component
 from turnwise.tasks.core import Json, Suite
-from turnwise.trainers.search.core import Scorer, Searcher, SearchFunction, SearchRights
+from turnwise.trainers.search.core import Scorer, Searcher, SearchFunction
+from turnwise.trainers.search.cost import SearchRights
 from turnwise.trainers.search.own_scorer import as_scorer
 from turnwise.trainers.search.scorers import make_scorer, scorer_forms
 
