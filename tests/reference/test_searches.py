@@ -24,7 +24,12 @@ RNG = [random.Random(seed) for seed in range(40)]
 
 @pytest.mark.parametrize("rng", RNG, ids=str)
 def test_bounds_and_priors(rng: random.Random) -> None:
-    q, c, above, n = rng.uniform(-1, 1), rng.uniform(0.1, 3), rng.choice([1, rng.randint(1, 60)]), rng.randint(0, 20)
+    q, c, above, n = (
+        rng.uniform(-1, 1),
+        rng.uniform(0.1, 3),
+        rng.choice([1, rng.randint(1, 60)]),
+        rng.randint(0, 20),
+    )
     logps = [-rng.random() * 3 for _ in range(rng.randint(1, 9))]
     prior = mcts.prior_of(node((0,), logps), 4)
     assert prior == pytest.approx(book.prior(logps))
