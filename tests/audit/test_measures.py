@@ -378,6 +378,26 @@ def test_a_score_of_confidence_and_a_signal_is_their_weighted_sum() -> None:
         assert found.value("reranked") == wanted, score
 
 
+def test_a_success_counts_for_cot_pass_only_where_every_turn_was_called_right() -> None:
+    """Two of ten runs are right by right steps: the book's .3778 of two; three more are right by a step that is not."""
+    runs = [(True, 0.9), (True, 0.6), *[(True, 0.4)] * 3, *[(False, 0.9)] * 5]
+    played = logged(
+        {"t": [episode([turn(signals={"ok": 0.7}), turn(signals={"ok": q})], solved=y) for y, q in runs]}
+    )
+
+    def of(k: str, **options: str) -> dict[str, float | None]:
+        asked = {"score": "ok", "k": k, **options}
+        found = audit_all("log", played, ["x"], measures=["cot_pass"], options=asked).findings["cot_pass"]
+        return {figure.name: figure.value for figure in found.figures}
+
+    assert of("2") == pytest.approx(
+        {"pass of 1": 0.5, "CoT-pass of 1": 0.2, "pass of 2": 1 - 10 / 45, "CoT-pass of 2": 1 - 28 / 45}
+    )
+    assert of("1", threshold="0.7")["CoT-pass of 1"] == pytest.approx(0.1)
+    assert of("1", fold="last", threshold="0.6")["CoT-pass of 1"] == pytest.approx(0.2)
+    assert of("1", score="-1*ok", threshold="-0.4", fold="last")["CoT-pass of 1"] == pytest.approx(0.3)
+
+
 def test_evaluations_under_other_conditions_are_set_against_each_other_only_where_that_is_asked_for() -> None:
     sides = random_sides(Random(0))
     assert {"conditions", "known"} & set(audit_all("eval", sides, ["a", "b"]).findings) == set()
