@@ -2,7 +2,7 @@
 
 ``python benchmarks/gpu_card.py [trees sleep adapters sharded trl] [--model 0.5b] [--published FOLDER] [--seconds 480] [--out FILE]``. What a part found is written as soon as it is done, in the order of
 their names, and none is begun after ``--seconds``. With ``--model tiny`` it runs on a CPU, where ``sleep`` says that it was not run and no figure says
-anything about GPUs (``tests/benchmarks/test_gpu_card.py``).
+anything about GPUs (``tests/benchmarks/test_gpu_card.py``, in `make test-full`).
 
 * ``trees``: a group of eight that shares its prompt, learned as rows and as a tree: seconds, gradients, model FLOP/s by rows and by nodes.
 * ``sleep``: seconds to fall asleep and to wake, bytes of the KV cache that were freed, the canary after it; ``kv`` and ``weights``.
@@ -252,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[*PARTS])
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all unless given")
     parser.add_argument("--model", choices=SHAPES, default="0.5b")
     parser.add_argument("--published", default="")
     parser.add_argument("--seconds", type=float, default=480.0)
@@ -263,7 +263,7 @@ def main() -> None:
     told: dict[str, Any] = {"name": "gpu-card", "machine": describe(), "figures": {}, "not run": []}
     with tempfile.TemporaryDirectory(prefix="turnwise-card-") as name:
         at = Place(model_in(Path(name) / "model", shape), shape, asked.published)
-        for part in asked.parts:
+        for part in asked.parts or PARTS:
             if time.monotonic() > until:
                 told["not run"].append(part)
                 continue
