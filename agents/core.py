@@ -212,6 +212,18 @@ class Served(NamedTuple):
     model: str = ""
 
 
+class Memory(NamedTuple):
+    """The mark of a reply that is kept for later contexts and is no action: the environment is not told of it.
+
+    Attributes:
+        asked: the end of what the policy read before it, which a context manager asked and the environment did not say.
+        told: what the policy reads next, as the result of a tool that a context manager has.
+    """
+
+    asked: Messages = Messages()
+    told: Messages = Messages()
+
+
 class Reply(NamedTuple):
     """A policy's choice for one turn, with the exact tokens where there are any (T1).
 
@@ -225,6 +237,8 @@ class Reply(NamedTuple):
             rewrote what stood before.
         caller: where the prompt extends none, the turn whose call this conversation carries out, as that of a sub-agent; None:
             nobody knows.
+        continues: where the prompt extends none, the turn whose conversation goes on here under another beginning, such as a
+            summary of it; None: it begins one, or nobody knows.
         scored_ids: what stands in place of ``prompt_ids`` where the action is learned under another prompt than it was
             sampled under; None: the same.
         source: who chose it, where it was not the policy that is trained, such as ``guide/prefix``.
@@ -233,6 +247,7 @@ class Reply(NamedTuple):
         of: ``message`` is such a program's action, for the turn after which this place is; at the root for none, because the
             program acts before the policy said anything. None: it is the policy's own, and makes a turn.
         served: what is said about it by whoever sampled it.
+        memory: set where it makes a turn of kind ``memory``.
     """
 
     message: Message
@@ -247,7 +262,9 @@ class Reply(NamedTuple):
     silent: bool = False
     of: TurnPlace | None = None
     caller: int | None = None
+    continues: int | None = None
     served: Served = Served()
+    memory: Memory | None = None
 
     @property
     def cause(self) -> FaultCause | None:
@@ -313,6 +330,17 @@ class Turn:
     @property
     def action(self) -> Message:
         return self.reply.message
+
+    @property
+    def kind(self) -> Literal["action", "memory"]:
+        """``memory`` where the policy wrote for its own later contexts, and the environment was not told."""
+        return "action" if self.reply.memory is None else "memory"
+
+    @property
+    def said(self) -> Messages:
+        """The observation without what a context manager asked."""
+        asked = len(self.reply.memory.asked) if self.reply.memory else 0
+        return Messages(self.observation[: len(self.observation) - asked]) if asked else self.observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +409,7 @@ class History:
     token_ids: list[int] = field(default_factory=list[int])  # the current branch, as the engine saw it
     memory: object = None  # whatever its policy keeps of this episode
     rendered: object = None  # whatever a renderer keeps of this conversation between its turns
+    shown: object = None  # whatever a context manager keeps of it between its turns
     metrics: dict[str, float] = field(
         default_factory=dict[str, float]
     )  # that its policy measured, for the episode's
@@ -402,9 +431,11 @@ class History:
         return [*said, *self.observation]
 
     def note(self, reply: Reply, state_key: str) -> None:
-        """Record a turn of which the environment was not told."""
-        self.turns.append(Turn(self.observation, reply._replace(silent=False), 0.0, {}, state_key, acts=()))
-        self.observation = Messages()
+        """Record a turn of which the environment was not told: a program stands between, or it is one of kind ``memory``."""
+        memory, acts = reply.memory or Memory(), () if reply.silent else None
+        observed = Messages((*self.observation, *memory.asked))
+        self.turns.append(Turn(observed, reply._replace(silent=False), 0.0, {}, state_key, acts=acts))
+        self.observation = memory.told
 
     def add(self, reply: Reply, step: Step, state_key: str) -> None:
         """Record a turn that was played, or an action that was played for one that stands."""

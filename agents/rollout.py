@@ -116,7 +116,7 @@ class _Episode:
                 if self.on_branch_point is not None:
                     self.on_branch_point(await _branch_point(history, seed, state_key, limits.step_s))
                 reply = await in_policy(policy_for(self.policy, history.agent), history, limits.generate_s)
-                if reply.silent:
+                if reply.silent or reply.memory is not None:
                     history.note(reply, state_key)
                 elif reply.end is None:
                     step = await self._step(reply.message)

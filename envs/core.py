@@ -113,6 +113,13 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         remedy = "Write it: the next action of a solution that scores 1 (E6, and warm starts imitate it)."
         raise _missing(type(self), "gold(state)", remedy)
 
+    def needs(self, state: State) -> Sequence[str]:
+        """Lines of observations that say all that the next action of the solution rests on; empty where nobody says.
+
+        What the environment told before the first action is left out: it stands in every context (docs/horizon.md).
+        """
+        return ()
+
     @classmethod
     def knows_gold(cls, task: Task) -> bool:
         """Return whether :meth:`gold` solves ``task``."""

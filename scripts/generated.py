@@ -18,6 +18,7 @@ COMMANDS = (
     "-m turnwise.api_page",
     "-m turnwise.trainers.lab.papers > docs/papers.md",
     "-m turnwise.trainers.lab.bias > docs/credit-bias.md",
+    "-m turnwise.trainers.lab.contexts > docs/context-bias.md",
     "-m turnwise.trainers.lab.staleness > docs/staleness.md",
     "tests/contract/mistakes.py",
     "tests/trainers/recipe_mistakes.py",

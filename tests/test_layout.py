@@ -34,7 +34,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
         "keywords", "search", "toolworld", "web", "shop", "tracker", "benchmarks", "builtin", "check", "bench",
     ],
     "agents": [
-        "core", "tokens", "models", "remote", "engines", "multi_agent", "log", "execution", "workers", "gateway",
+        "core", "contexts", "tokens", "models", "remote", "engines", "multi_agent", "log", "execution", "workers", "gateway",
         "policies", "rollout", "rollout_tasks", "replay", "evaluation", "hosting", "check", "bench",
     ],
     "trainers": [

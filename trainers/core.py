@@ -52,7 +52,8 @@ class TurnTree(NamedTuple):
     """Links between the conversations of a trajectory, where an agent has several; turns count from 0.
 
     Attributes:
-        parent_BK: the turn whose conversation this one goes on with; :data:`NO_TURN`: it begins one.
+        parent_BK: the turn whose conversation this one goes on with, be it under a context that was written anew;
+            :data:`NO_TURN`: it begins one.
         caller_BK: of a turn that begins one, the turn whose call it carries out, as a sub-agent's first turn; :data:`NO_TURN`:
             nobody knows who began it.
     """
@@ -75,6 +76,7 @@ class TurnBatch:
         tokens: the sampled tokens, for rules that give each of them its own advantage.
         tree: which turn goes on from which, for rules that declare ``branches``; None: each from the one before. All other
             rules take turns in the order of time, in which they are numbered.
+        memory_BK: True where the policy wrote for its own later contexts (a turn of kind ``memory``); None: nowhere.
     """
 
     reward_BK: Tensor
@@ -85,6 +87,7 @@ class TurnBatch:
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     tokens: TokenView | None = None
     tree: TurnTree | None = None
+    memory_BK: Tensor | None = None
 
     @property
     def measured(self) -> frozenset[str]:
@@ -292,7 +295,8 @@ class ExactProcess(Protocol):
         logp_NK: log π(a_k | s_k), 0 where there is no turn.
         mask_NK: True where there is a turn.
         reward_NK, state_NK, action_NK: of each turn.
-        value_NK: the exact value of the state before each turn.
+        value_NK: the exact value of the state before each turn: the most that a critic can know who sees what the policy sees.
+        fork_value_NK: the same of the world's state, in which a fork goes on; another one only where the policy does not see all of it.
         last_value_N: of the state in which the horizon cut the trajectory.
         probability_N: how likely each trajectory is.
         return_N: the sum of its rewards.
@@ -312,6 +316,8 @@ class ExactProcess(Protocol):
     def action_NK(self) -> Tensor: ...
     @property
     def value_NK(self) -> Tensor: ...
+    @property
+    def fork_value_NK(self) -> Tensor: ...
     @property
     def last_value_N(self) -> Tensor: ...
     @property

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, Policy, Reply, Served, after
+from turnwise.agents.core import PREVIOUS, ROOT, History, Memory, Outcome, Policy, Reply, Served, after
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.actions import ActResult, offered
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -182,8 +183,17 @@ class ProgramEpisode:
         self._places.append(turn)
         self._calls += [(turn, call) for call in reply.message.tool_calls]
         caller = None if reply.caller is None else self._places[reply.caller]
+        continues = None if reply.continues is None else self._places[reply.continues]
+        if reply.continues is not None and self.session.is_summary(reply.continues):
+            self._mark_memory(self._places[reply.continues])
         parent = PREVIOUS if turn == 0 or found == turn - 1 else ROOT if found is None else after(found)
-        return reply._replace(parent=parent, caller=caller, silent=True)
+        return reply._replace(parent=parent, caller=caller, continues=continues, silent=True)
+
+    def _mark_memory(self, turn: int) -> None:
+        """A turn was written for the contexts after it, as shows when the program has told it."""
+        turns = self.history.turns
+        if turn < len(turns):
+            turns[turn] = replace(turns[turn], reply=turns[turn].reply._replace(memory=Memory()))
 
     def _turn_of(self, action: Message) -> int | None:
         """The turn that an action belongs to; None: to none, the policy said nothing yet."""

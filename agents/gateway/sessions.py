@@ -25,6 +25,7 @@ from turnwise.agents.core import PREVIOUS, ROOT, Finish, History, Policy, Reply,
 from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.execution.calls import reply_within
 from turnwise.agents.gateway.callers import Callers
+from turnwise.agents.gateway.compactions import Compaction, Compactions
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.fingerprints import fingerprints, linked, request_key
 from turnwise.agents.gateway.offloading import SHORT, Offloader
@@ -138,12 +139,17 @@ class AgentSession:
         self._letters = 0
         self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
         self._recent: deque[float] = deque()
-        self._callers = Callers()
+        self._callers, self._compactions = Callers(), Compactions()
         self._replies = SaidReplies()
         self._offloader = Offloader()
+        self._summaries = set[int]()
         self.busy = 0
         self.began = self.touched = time.monotonic()
         self._closed = ""
+
+    def is_summary(self, reply: int) -> bool:
+        """Say whether a later conversation goes on under a beginning that tells this reply."""
+        return reply in self._summaries
 
     def touch(self) -> None:
         """Somebody is there."""
@@ -309,10 +315,10 @@ class AgentSession:
             raise RefusedError(400, "invalid_messages", said, param="messages")
         chain = await self._offloader.run(size, self._read, asked, patient=size > SHORT)
         number, base = next((self._nodes[one] for one in reversed(chain) if one in self._nodes), (None, None))
-        caller = (
-            None
+        caller, compacted = (
+            (None, None)
             if base is not None
-            else await self._offloader.run(size, self._callers.caller_of, asked.messages)
+            else await self._offloader.run(size, self._begun_by, asked.messages)
         )
         if number is not None:
             self._callers.answered(number)
@@ -327,10 +333,18 @@ class AgentSession:
         if drawn.reply.end is not None:  # of a policy without tokens
             self.cut, self.cut_said = drawn.reply.end, drawn.reply.served
             raise not_answered(drawn.reply)
-        drawn = drawn._replace(reply=drawn.reply._replace(caller=caller))
+        continues = None if compacted is None else compacted.reply
+        drawn = drawn._replace(reply=drawn.reply._replace(caller=caller, continues=continues))
+        if compacted is not None and compacted.summary:
+            self._summaries.add(compacted.reply)
         told, letters = await self._offloader.run(size, self._kept_once, asked.messages, chain[1:])
         self._letters += letters
         return self._keep(asked._replace(messages=told), key, drawn, chain[-1], number, base)
+
+    def _begun_by(self, messages: Sequence[Message]) -> tuple[int | None, Compaction | None]:
+        """The reply that called for a new conversation, or the one that it goes on from."""
+        caller = self._callers.caller_of(messages)
+        return caller, self._compactions.of(messages) if caller is None else None
 
     def _read(self, asked: ChatRequest, *, patient: bool) -> list[bytes]:
         """The fingerprints of a conversation that the policy can read."""
@@ -374,6 +388,7 @@ class AgentSession:
         end = linked(before, message)
         self._nodes[end], self._messages[end] = (own, node), message
         self._callers.note(own, message)
+        self._compactions.note(own, asked.messages, message)
         self._replies.note(message)
         self._count(replies=1, tokens=reply.tokens, branches=int(not drawn.extends))
         self.cut, self.cut_said, self.fault = None, Served(), ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import Trajectory
+from turnwise.agents.core import Trajectory, Turn
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.records import Record
 from turnwise.durable import written_whole
@@ -66,10 +66,10 @@ def write_chats(
 
 
 def chats_of(record: Record) -> Iterator[dict[str, Json] | None]:
-    """A chat for each agent of an episode; None where a program played, whose conversations are its own."""
+    """A chat for each agent of an episode; None where it was not shown all of it: a program or a context manager stood between."""
     episode = record.episode
     for trajectory in episode.trajectories.values():
-        if any(turn.acts is not None or turn.reply.caller is not None for turn in trajectory.turns):
+        if any(_shown_apart(turn) for turn in trajectory.turns):
             yield None
         elif trajectory.turns:
             yield {
@@ -81,6 +81,12 @@ def chats_of(record: Record) -> Iterator[dict[str, Json] | None]:
                 "score": trajectory.score,
                 "end": episode.end.value if episode.end else None,
             }
+
+
+def _shown_apart(turn: Turn) -> bool:
+    """Say whether a turn's prompt is another than the whole conversation before it."""
+    reply = turn.reply
+    return turn.acts is not None or reply.caller is not None or reply.continues is not None
 
 
 def _messages(trajectory: Trajectory) -> Iterator[Message]:

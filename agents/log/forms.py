@@ -44,7 +44,10 @@ def check_form(data: Mapping[str, Any]) -> None:
             _check(turn, _TURN, where)
             if turn.get("served"):
                 _check(turn["served"], _SERVED, f"{where}served.")
-            _check_messages([turn["action"], *turn["observation"]], where)
+            if "memory" in turn:
+                _check(turn["memory"], _MEMORY, f"{where}memory.")
+            told = turn.get("memory", {}).get("told", ())
+            _check_messages([turn["action"], *turn["observation"], *told], where)
             for act in turn.get("acts") or ():
                 _check(act, _ACT, f"{where}acts.")
                 _check_messages([act["message"]], f"{where}acts.")
@@ -89,6 +92,10 @@ def _text(value: Any) -> bool:
 
 def _whole(value: Any) -> bool:
     return type(value) is int and -_LARGEST < value < _LARGEST
+
+
+def _count(value: Any) -> bool:
+    return _whole(value) and value >= 0
 
 
 def _number(value: Any) -> bool:
@@ -174,6 +181,8 @@ _TURN: Mapping[str, Form] = {
     "parent?": _place,
     "served?": _mapping,
     "caller?": _or_none(_whole),
+    "continues?": _or_none(_whole),
+    "memory?": _mapping,
     "scored_ids?": _or_none(_ids),
     "source?": _text,
     "policy_end": _or_none(_text),
@@ -188,6 +197,7 @@ _TURN: Mapping[str, Form] = {
     "advantage?": _number,
     "entropies?": _logprobs,
 }
+_MEMORY: Mapping[str, Form] = {"asked": _count, "told?": _objects}
 _ACT: Mapping[str, Form] = {"message": _mapping, "number": _whole, "turns": _whole, "bad_action": _truth}
 _MESSAGE: Mapping[str, Form] = {
     "role": _text,

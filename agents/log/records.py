@@ -24,6 +24,7 @@ from turnwise.agents.core import (
     Act,
     Episode,
     Finish,
+    Memory,
     Outcome,
     Reply,
     Served,
@@ -310,6 +311,8 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         "versions": reply.versions,
         **({"parent": reply.parent.at} if reply.parent != PREVIOUS else {}),
         **({"caller": reply.caller} if reply.caller is not None else {}),
+        **({"continues": reply.continues} if reply.continues is not None else {}),
+        **({"memory": _from_memory(reply.memory)} if reply.memory is not None else {}),
         **({"scored_ids": reply.scored_ids} if reply.scored_ids is not None else {}),
         **({"source": reply.source} if reply.source else {}),
         "policy_end": reply.end and reply.end.value,
@@ -343,6 +346,7 @@ def _to_trajectory(name: str, data: Mapping[str, Any]) -> Trajectory:
 
 
 def _to_turn(data: Mapping[str, Any]) -> Turn:
+    observation = Messages.from_json(data["observation"])
     reply = Reply(
         message=Message.from_json(data["action"]),
         prompt_ids=tuple(data["prompt_ids"]),
@@ -351,13 +355,15 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         versions=tuple(VersionSpan(*span) for span in data["versions"]),
         parent=TurnPlace(data.get("parent", PREVIOUS.at)),
         caller=data.get("caller"),
+        continues=data.get("continues"),
         scored_ids=None if data.get("scored_ids") is None else tuple(data["scored_ids"]),
         source=data.get("source", ""),
         end=data["policy_end"] and EndReason(data["policy_end"]),
         served=_to_served(data.get("served", {})),
+        memory=_to_memory(data["memory"], observation) if "memory" in data else None,
     )
     return Turn(
-        observation=Messages.from_json(data["observation"]),
+        observation=observation,
         reply=reply,
         reward=data["reward"],
         rewards=data["rewards"],
@@ -368,6 +374,19 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         weight=data.get("weight", 1.0),
         acts=None if data.get("acts") is None else tuple(_to_act(act) for act in data["acts"]),
     )
+
+
+def _from_memory(memory: Memory) -> dict[str, Json]:
+    """Write the mark of a turn of kind ``memory``; what was asked is the end of the observation, and is counted alone."""
+    told = {"told": memory.told.to_json()} if memory.told else {}
+    return {"asked": len(memory.asked), **told}
+
+
+def _to_memory(data: Mapping[str, Any], observation: Messages) -> Memory:
+    begins = len(observation) - data["asked"]
+    if begins < 0:
+        raise ValueError("a turn of kind memory was asked more than it read")
+    return Memory(Messages(observation[begins:]), Messages.from_json(data.get("told", ())))
 
 
 def _from_served(served: Served) -> dict[str, Json]:

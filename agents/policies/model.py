@@ -10,9 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from turnwise.agents.contexts.core import View, look, make_context
+from turnwise.agents.contexts.recollection import recollection
 from turnwise.agents.core import (
-    PREVIOUS,
-    ROOT,
     Completion,
     Engine,
     Finish,
@@ -32,6 +32,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import EngineError, TurnwiseError
 from turnwise.tasks.core import Json, digest
+from turnwise.tools.core import Tool
 
 CHAT_FORMAT_FILE = "turnwise.json"
 """Beside a model that Turnwise trained: how it was prompted, so that it is evaluated in the same way."""
@@ -45,12 +46,18 @@ class ChatFormat(NamedTuple):
     instruction: str = ""  # below the first message of every episode
     template: Mapping[str, Json] = MappingProxyType({})  # what the chat template is given
     clock: str = ""  # the time that it is told, as ISO 8601 writes it; "": whatever time it is
+    context: Mapping[str, Json] = MappingProxyType({})  # its context manager: `name`, and options
 
 
 def write_chat_format(folder: Path, chat_format: ChatFormat) -> None:
     """Write the chat format into a model's folder."""
     (folder / CHAT_FORMAT_FILE).write_text(
-        json.dumps(chat_format._asdict() | {"template": dict(chat_format.template)}) + "\n", "utf-8"
+        json.dumps(
+            chat_format._asdict()
+            | {"template": dict(chat_format.template), "context": dict(chat_format.context)}
+        )
+        + "\n",
+        "utf-8",
     )
 
 
@@ -81,6 +88,7 @@ def make_renderer(tokenizer: Any, model: str | Path | None, chat_format: ChatFor
         instruction=chat_format.instruction,
         ends=end_ids(model) if model is not None else (),
         clock=clock,
+        context=make_context(chat_format.context),
     )
 
 
@@ -110,14 +118,14 @@ class ModelPolicy:
         return self.engine.version
 
     async def act(self, history: History) -> Reply:
-        new, fresh = prompt_ids(history, self.renderer)
+        new, fresh, view = prompt_of(history, self.renderer)
         prompt = [*new] if fresh else [*history.token_ids, *new]
-        reply = await self._sample(history, prompt, None)
+        reply = await self._sample(history, prompt, None, view.tools)
         if reply.end is None:
             if fresh:
                 history.token_ids = []
             history.token_ids += (*new, *reply.action_ids)
-        return reply._replace(prompt_ids=new, parent=ROOT if fresh and history.turns else PREVIOUS)
+        return view.placed(reply._replace(prompt_ids=new), len(history.turns), fresh=fresh)
 
     async def reply(
         self, history: History, prompt: Sequence[int], kept: Sequence[int], max_tokens: int | None = None
@@ -127,12 +135,14 @@ class ModelPolicy:
         The reply lacks the tokens of its prompt. Where there is no room for an action it says that the episode ends.
         ``max_tokens`` may be fewer than the policy's own.
         """
-        reply = await self._sample(history, prompt, max_tokens)
+        reply = await self._sample(history, prompt, max_tokens, history.tools)
         if reply.end is None:
             history.token_ids = [*kept, *reply.action_ids]
         return reply
 
-    async def _sample(self, history: History, prompt: Sequence[int], max_tokens: int | None) -> Reply:
+    async def _sample(
+        self, history: History, prompt: Sequence[int], max_tokens: int | None, tools: Sequence[Tool]
+    ) -> Reply:
         """:meth:`reply`, of which the history is not told."""
         room = self.engine.context_length - len(prompt)
         if room < 1:
@@ -152,7 +162,7 @@ class ModelPolicy:
             self.in_flight -= 1
         self.sampled += len(done.token_ids)
         self._refuse_lies(done, most)
-        message = self.renderer.parse(done.token_ids, history.tools, prompt)
+        message = self.renderer.parse(done.token_ids, tools, prompt)
         served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
         return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)
 
@@ -244,28 +254,37 @@ class DemonstrationPolicy:
         return self.policy.version
 
     async def act(self, history: History) -> Reply:
-        new, fresh = prompt_ids(history, self.renderer)
-        reply = await self.policy.act(history)
+        new, fresh, view = prompt_of(history, self.renderer)
+        reply = Reply(recollection(view)) if view.asked else await self.policy.act(history)
         if reply.end is not None:
             return reply
         said = self.renderer.reply_ids(reply.message)
         history.token_ids = [*new, *said] if fresh else [*history.token_ids, *new, *said]
-        parent = ROOT if fresh and history.turns else PREVIOUS
-        return reply._replace(prompt_ids=new, action_ids=tuple(said), logprobs=(), parent=parent)
+        reply = reply._replace(prompt_ids=new, action_ids=tuple(said), logprobs=())
+        return view.placed(reply, len(history.turns), fresh=fresh)
 
     def close(self) -> None:
         self.policy.close()
 
 
-def prompt_ids(history: History, renderer: Renderer) -> tuple[tuple[int, ...], bool]:
-    """The tokens to be added before the next reply, and whether they are all there is."""
+class Prompt(NamedTuple):
+    """The tokens to be added before the next reply, whether they are all there is, and the context that they write."""
+
+    ids: tuple[int, ...]
+    fresh: bool
+    view: View
+
+
+def prompt_of(history: History, renderer: Renderer) -> Prompt:
+    """The prompt of the next turn, as the renderer's context manager lets the policy see the conversation."""
     last = history.turns[-1].reply.action_ids if history.turns else ()
-    messages = history.messages()
+    view = look(renderer.context, history, renderer.measure)
     kept = history.rendered = renderer.conversation(history.rendered)
-    if not last or not history.token_ids:  # the first turn, or the last one was played by another policy
-        return renderer.start(messages, history.tools, kept), True
-    extension = renderer.extend(messages, len(history.observation), last[-1], history.tools, kept)
-    return extension.ids, extension.fresh
+    if not last or not history.token_ids or not view.extends:
+        # the first turn, the last one was played by another policy, or a context manager rewrote what stood
+        return Prompt(renderer.start(view.messages, view.tools, kept), True, view)
+    extension = renderer.extend(view.messages, view.new, last[-1], view.tools, kept)
+    return Prompt(extension.ids, extension.fresh, view)
 
 
 def sampling_seed(history: History) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from turnwise.agents.contexts.core import make_context
 from turnwise.agents.core import Policy
 from turnwise.agents.policies.options import PolicyOptions
 from turnwise.errors import TurnwiseError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"@(?=https?://|\$\{)")  # names of models may hold an @
 
 
-@component("policy", "openai", form="openai:MODEL@URL")
+@component("policy", "openai", form="openai:MODEL@URL", told_context=True)
 def openai(target: str, options: PolicyOptions) -> Policy:
     """Any OpenAI-compatible server (OPENAI_API_KEY)."""
     from turnwise.agents.policies.served.policy import OpenAIPolicy
@@ -32,6 +33,7 @@ def openai(target: str, options: PolicyOptions) -> Policy:
         tools=options.tools,
         instruction=options.instruction,
         price=_price(options.price),
+        context=make_context(options.context),
     )
 
 

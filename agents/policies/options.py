@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from turnwise.agents.contexts.core import make_context
 from turnwise.agents.core import Sampling
 from turnwise.agents.tokens.template import check_tools_format
 from turnwise.errors import NotFoundError, TurnwiseError
@@ -37,6 +38,8 @@ class PolicyOptions(NamedTuple):
         tools: how tools are shown to a model (``sampling.tools`` of a recipe); "": as it was trained.
         instruction: a text below the first message of every episode (``sampling.instruction`` of a recipe); "": as it was trained.
         template: what a model's chat template is given, such as ``{"enable_thinking": False}``; on top of what it was trained with.
+        context: the context manager that chooses what of a long conversation a model is shown, its ``name`` and options; {}: as it
+            was trained, or all of it.
         clock: the time that a chat template is told, as ISO 8601 writes it; "": as the model was trained, or now.
         model: the spec of the policy that a program (``command:``) talks to.
         token_file: holds the token of an engine that runs elsewhere (``remote:``).
@@ -56,6 +59,7 @@ class PolicyOptions(NamedTuple):
     tools: str = ""
     instruction: str = ""
     template: Mapping[str, Json] = MappingProxyType({})
+    context: Mapping[str, Json] = MappingProxyType({})
     clock: str = ""
     model: str = ""
     token_file: str = ""
@@ -99,6 +103,7 @@ class PolicyOptions(NamedTuple):
         _check_extra_body(self.extra_body)
         if self.tools:
             check_tools_format(self.tools)
+        make_context(self.context)
 
 
 def options_of(given: Mapping[str, Any]) -> PolicyOptions:

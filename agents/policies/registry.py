@@ -57,6 +57,11 @@ def make_policy(spec: str, **options: object) -> Policy:
             f"Options of a chat template ({', '.join(asked.template)}) are for a model that is sampled here, and {spec!r} is none.",
             "A server has its own way to be told; vLLM's is chat_template_kwargs.",
         )
+    if asked.context and not entry.told_context:
+        raise TurnwiseError(
+            f"A context manager ({asked.context['name']}) chooses what a model is shown, and {spec!r} is none.",
+            "Leave it out, or name a model: vllm:PATH, openai:MODEL@URL.",
+        )
     return entry.target(target, asked)
 
 
@@ -213,6 +218,7 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
         instruction=options.instruction or trained.instruction,
         template={**trained.template, **options.template},
         clock=trained.clock or options.clock,
+        context=options.context or trained.context,
     )
     check_tools_format(chat_format.tools_format)
     renderer = make_renderer(tokenizer, model, chat_format)

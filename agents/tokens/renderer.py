@@ -12,11 +12,13 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from turnwise.agents.contexts.core import Look, Measure
 from turnwise.agents.tokens.encoding import MOST_KEPT, ControlToken, Encoder, plain
 from turnwise.agents.tokens.frames import TailFrames
 from turnwise.agents.tokens.growing import GrowingChat
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _OPENING = (Message("user", "x"),)
+MOST_SIZES = 8192
+"""Texts whose numbers of tokens are kept."""
 _LONGEST_OPENING = 32
 """Tokens at the end of a prompt among which the opening tag of a thought is looked for."""
 
@@ -54,6 +58,7 @@ class Renderer:
         ends: further tokens with which the model ends a reply (:func:`turnwise.agents.models.vocabulary.end_ids`). Those that
             are no added tokens of the tokeniser are the defaults of a config, and count for nothing.
         clock: the time that the template is told, whenever it asks; when the renderer was made, unless given.
+        context: decides what of a conversation a policy is shown; all of it unless given.
 
     Attributes:
         stop_ids: tokens that end a reply: end of text, the template's end of turn, and ``ends``.
@@ -70,9 +75,11 @@ class Renderer:
         instruction: str = "",
         ends: Collection[int] = (),
         clock: datetime | None = None,
+        context: Look | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.instruction = instruction
+        self.context = context
         self.encoder = Encoder(tokenizer, template_source(tokenizer))
         self.clock = clock or datetime.now()
         self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {}, self.clock)
@@ -113,6 +120,43 @@ class Renderer:
             lambda pair: pair[0] == pair[1], zip(reversed(one), reversed(other), strict=False)
         )
         return tuple(token for token, _ in same)[::-1]
+
+    @functools.cached_property
+    def measure(self) -> Measure:
+        """Counts tokens for a context manager. A message's are those that it adds to a conversation, up to a few."""
+        return Measure(lambda messages: sum(map(self._size, messages)), self._frame)
+
+    def _size(self, message: Message) -> int:
+        text = message.content + "".join(
+            f"{call.name}{json.dumps(dict(call.arguments))}" for call in message.tool_calls
+        )
+        return self._sizes(text) + self._around * (1 + len(message.tool_calls))
+
+    @functools.cached_property
+    def _sizes(self) -> Callable[[str], int]:
+        """The tokens of a text; conversations are told again in every turn, so that some are kept."""
+        return functools.lru_cache(MOST_SIZES)(
+            lambda text: len(self.encoder.encode_after(self.encoder.guard(text)))
+        )
+
+    @functools.cached_property
+    def _around(self) -> int:
+        """Tokens that the template writes around a message."""
+        talk = (*_OPENING, Message("assistant", "x"), *_OPENING)
+        return -(-(len(self._started(talk, ())) - len(self._started(_OPENING, ()))) // 2)
+
+    @functools.cached_property
+    def _frame(self) -> Callable[[Sequence[Tool]], int]:
+        """The tokens of a prompt that are of no message."""
+        kept: dict[str, int] = {}
+
+        def frame(tools: Sequence[Tool]) -> int:
+            key = json.dumps([one.spec.to_json() for one in tools])
+            if key not in kept:
+                kept[key] = max(len(self._started(tuple(told_below(_OPENING, self.instruction)), tools)), 1)
+            return kept[key]
+
+        return frame
 
     @property
     def ends(self) -> str:

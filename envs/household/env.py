@@ -6,13 +6,15 @@ import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
+from types import MappingProxyType
 from typing import ClassVar
 
 from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.household import render, solver
 from turnwise.envs.household.actions import FORMS, do, possible, read, write
 from turnwise.envs.household.knobs import HouseholdKnobs
-from turnwise.envs.household.state import House, HouseState, begin, solved
+from turnwise.envs.household.orders import keep, needed
+from turnwise.envs.household.state import NOTHING, House, HouseState, begin, solved
 from turnwise.envs.household.tasks import draw_task, without_thing
 from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
@@ -29,6 +31,12 @@ class HouseholdEnv(CommandEnv[HouseState]):
     """Find things, prepare them, bring them where they belong: ALFWorld's task types in procedural houses."""
 
     turn_limit = 30
+    reward_components = MappingProxyType(
+        {
+            **CommandEnv.reward_components,
+            "lure": RewardKind.STEP,
+        }  # a suite's knob; paid at once, and it costs later
+    )
     max_trivial_score: ClassVar[float] = 0.1
     forms: ClassVar[Forms | None] = FORMS
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
@@ -75,6 +83,11 @@ class HouseholdEnv(CommandEnv[HouseState]):
             after, act = do(state, act)
         except ToolError as error:
             raise ToolError(render.refuse(house, str(error))) from None
+        if house.orders:
+            after, told = keep(after)
+            if solved(after):
+                return CommandAnswer(after, render.refuse(house, "done ."), EndReason.SOLVED)
+            return CommandAnswer(after, "\n".join(filter(None, (render.tell(after, act), told))))
         # A goal is reached by putting something down, or by seeing it under a lamp.
         if (after.at is not state.at or after.seen != state.seen) and solved(after):
             return CommandAnswer(after, render.refuse(house, "done ."), EndReason.SOLVED)
@@ -82,7 +95,7 @@ class HouseholdEnv(CommandEnv[HouseState]):
 
     def transition(self, state: HouseState, action: Message) -> Transition[HouseState]:
         if not self.meta:
-            return super().transition(state, action)
+            return self._lured(state, super().transition(state, action))
         change = super().transition(state, action)
         meant = write(state.house, read(state, self.heard(state, action)))  # the same however it is worded
         said = " ".join(spoken(Message("assistant", meant)))
@@ -90,6 +103,15 @@ class HouseholdEnv(CommandEnv[HouseState]):
         mind, earned = think(state.mind, tag, said, solved=solves, weight=self.meta)
         after = change.state._replace(mind=mind)
         return change._replace(state=after, rewards={**change.rewards, **earned})
+
+    def _lured(self, state: HouseState, change: Transition[HouseState]) -> Transition[HouseState]:
+        """A transition with what is paid at once for throwing something away."""
+        lure, house = float(self.task.options.get("lure", 0.0)), state.house
+        if not lure or state.holding == NOTHING or change.state.holding != NOTHING:
+            return change
+        if house.props[state.place].does != "trash":
+            return change
+        return change._replace(rewards={**change.rewards, "lure": lure})
 
     def refused(self, state: HouseState, action: Message, why: str) -> Transition[HouseState]:
         """An answer; where meta-reasoning is paid for, it is remembered what was refused."""
@@ -102,6 +124,9 @@ class HouseholdEnv(CommandEnv[HouseState]):
 
     def gold(self, state: HouseState) -> str:
         return self._thought(state, write(state.house, solver.gold(state)))
+
+    def needs(self, state: HouseState) -> Sequence[str]:
+        return needed(state)
 
     def demonstrate(self, state: HouseState, rng: Random) -> str:
         """Searches place after place, takes the wrong thing at times, forgets to clean, heat or cool it."""
@@ -128,8 +153,10 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return self.state_key(state._replace(mind=BLANK))  # to have thought is no new look
 
     def state_key(self, state: HouseState) -> str:
-        house, place, at, flags, opened, lit, seen, holding, mind = state
+        house, place, at, flags, opened, lit, seen, holding, mind, served = state
         what = b"%b %d %x %x %x %d %b%b" % (house.key, place, opened, lit, seen, holding, at, flags)
+        if house.orders:
+            what += b" %d" % served
         if mind is not BLANK:
             what += repr((sorted(mind.tried), *mind[1:])).encode()
         return hashlib.blake2b(what, digest_size=8).hexdigest()

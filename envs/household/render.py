@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from turnwise.envs.household.actions import DONE, HouseAct
+from turnwise.envs.household.orders import order_text
 from turnwise.envs.household.state import BURNT, CLEAN, COOL, HOT, NOTHING, House, HouseGoal, HouseState
 from turnwise.envs.household.vocabulary import HOLLOW
 
@@ -72,6 +73,8 @@ def opening(state: HouseState) -> str:
     """The first observation: the task, and what is to be seen."""
     house, lines = state.house, [state.house.task.prompt]
     lines.append(describe(state))
+    if house.orders:
+        lines.append(order_text(house, 0))
     if house.known and house.full:
         lines += (_contents(state, place) for place in range(house.receptacles))
     elif house.known:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from random import Random
 
 from turnwise.envs.household.actions import HouseAct, do, possible
+from turnwise.envs.household.orders import keep
 from turnwise.envs.household.state import (
     BURNT,
     GONE,
@@ -29,6 +30,8 @@ _LONGEST = 2000
 def gold(state: HouseState) -> HouseAct:
     """The next act of a solution; ``look`` where there is none any more."""
     held = state.holding
+    if state.house.orders:
+        return _carry_out(state)
     goals = [goal for index, goal in enumerate(state.house.goals) if not reached(state, index)]
     if held != NOTHING and not state.flags[held] & BURNT:
         for goal in goals:
@@ -48,7 +51,7 @@ def distance(state: HouseState) -> float:
         act = gold(state)
         if act.verb == "look" or turns > _LONGEST:
             return float("inf")
-        state, turns = do(state, act).state, turns + 1
+        state, turns = keep(do(state, act).state).state, turns + 1
     return turns
 
 
@@ -56,6 +59,25 @@ def distance(state: HouseState) -> float:
 def start_distance(house: House) -> float:
     """The distance of the episode's first state."""
     return distance(begin(house))
+
+
+def _carry_out(state: HouseState) -> HouseAct:
+    """The next act for the order of now."""
+    house, held = state.house, state.holding
+    if state.served >= len(house.orders):
+        return HouseAct("look")
+    order = house.orders[state.served]
+    if state.at[order.object] == GONE:
+        return HouseAct("look")
+    if held != order.object:
+        return _fetch(state, order.object)
+    if state.place != order.place:
+        return _go(state, [order.place])
+    return (
+        HouseAct("put", held, order.place)
+        if state.is_open(order.place)
+        else HouseAct("open", place=order.place)
+    )
 
 
 def _candidates(state: HouseState, goal: HouseGoal) -> list[int]:
@@ -124,6 +146,8 @@ def demonstrate(state: HouseState, rng: Random) -> HouseAct:
 
     It acts on what can be seen where it stands, so that what it shows can be imitated.
     """
+    if state.house.orders:  # it knows how, and is careless
+        return gold(state) if rng.random() < 0.9 else rng.choice(possible(state))
     house, held = state.house, state.holding
     todo = [goal for index, goal in enumerate(house.goals) if not reached(state, index)]
     options = possible(state)

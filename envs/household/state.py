@@ -34,6 +34,15 @@ class HouseGoal(NamedTuple):
         return FLAG.get(self.kind, 0)
 
 
+class HouseOrder(NamedTuple):
+    """An object to be brought to a receptacle, and where it lies before; ``back``: the order whose object it takes back, or -1."""
+
+    object: int
+    place: int
+    origin: int
+    back: int = -1
+
+
 class House:
     """Constant part of an episode. Names are a word and a number: ``shelf 2``."""
 
@@ -42,6 +51,8 @@ class House:
         try:
             doors: list[tuple[int, int]] = options["doors"]
             self.goals = tuple([HouseGoal(*goal) for goal in options["goals"]])
+            self.orders = tuple([HouseOrder(*order) for order in options.get("orders", ())])
+            self.hidden = bool(options.get("hidden"))
             types, start = zip(*options["objects"], strict=True)
             self.types: Sequence[str] = types
             self.start = bytes(start)
@@ -157,6 +168,7 @@ class HouseState(NamedTuple):
     seen: int = 0  # a bit per goal of the kind "light" that was reached once
     holding: int = NOTHING
     mind: MetaReasoning = BLANK  # where meta-reasoning is paid for
+    served: int = 0  # orders that are carried out
 
     def is_open(self, place: int) -> bool:
         return not self.house.openable[place] or bool(self.opened >> place & 1)
@@ -221,5 +233,7 @@ def look_goals(state: HouseState) -> HouseState:
 
 
 def solved(state: HouseState) -> bool:
-    """Say whether every goal is reached."""
-    return all(reached(state, index) for index in range(len(state.house.goals)))
+    """Say whether every goal is reached and every order carried out."""
+    return state.served == len(state.house.orders) and all(
+        reached(state, index) for index in range(len(state.house.goals))
+    )

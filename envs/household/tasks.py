@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from turnwise.envs.household.knobs import GoalKind, HouseholdKnobs
+from turnwise.envs.household.orders import TASK, drawn_orders
 from turnwise.envs.household.render import ask
 from turnwise.envs.household.solver import distance
 from turnwise.envs.household.state import FLAG, House, HouseGoal, begin
@@ -32,22 +33,42 @@ def draw_task(rng: Random, split: Split, knobs: HouseholdKnobs) -> Task:
     def draw(rng: Random) -> Task | None:
         first = kinds[next(attempts) // _PATIENCE % len(kinds)]
         rooms = _rooms(rng, split, knobs)
+        if knobs.orders:
+            return _day(rng, split, rooms, knobs)
         drawn = (_goals(rng, rooms, first, knobs) for _ in range(_DRAWS))
         goals = next((some for some in drawn if some and in_split(split, ENV, _SALT, sorted(some))), None)
         if goals is None:
             return None
-        task = _task(rng, rooms, goals, knobs)
-        length = distance(begin(House(task)))
-        low, high = knobs.horizon
-        if not low <= length <= min(high, knobs.turn_limit):
-            return None
-        return Task(ENV, task.prompt, task.options, {"turns": int(length)})
+        return _long_enough(_task(rng, rooms, goals, knobs), knobs)
 
     return first_drawn(draw, rng, split, "household")
 
 
+def _day(rng: Random, split: Split, rooms: Rooms, knobs: HouseholdKnobs) -> Task | None:
+    """A day of orders; None where too little fits, or another split owns it."""
+    bare = _task(rng, rooms, [], knobs)
+    homes = [name for _, inside in rooms for name in inside]
+    does = [PLACES[name].does for name in homes]
+    orders = drawn_orders(rng, homes, does, bare.options["objects"], knobs.orders, knobs.back)
+    if orders is None or not in_split(split, ENV, _SALT, "orders", orders):
+        return None
+    day = {"orders": orders, "hidden": knobs.hidden, "lure": knobs.lure}
+    return _long_enough(Task(ENV, TASK[knobs.text], bare.options | day), knobs)
+
+
+def _long_enough(task: Task, knobs: HouseholdKnobs) -> Task | None:
+    """The task with the length of its solution; None where it is too short or too long."""
+    length = distance(begin(House(task)))
+    low, high = knobs.horizon
+    if not low <= length <= min(high, knobs.turn_limit):
+        return None
+    return Task(ENV, task.prompt, task.options, {"turns": int(length)})
+
+
 def without_thing(task: Task, rng: Random) -> Task | None:
     """Return a task of the same house whose first goal asks for something that is not there; None where everything is."""
+    if not task.options["goals"]:
+        return None
     (kind, _, place), *others = task.options["goals"]
     there = {name for name, _ in task.options["objects"]}
     absent = [name for name in THINGS if name not in there and (kind not in FLAG or kind in THINGS[name].can)]

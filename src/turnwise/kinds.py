@@ -128,6 +128,12 @@ KINDS: Mapping[str, ComponentKind] = {
     "policy": ComponentKind(
         "Chooses the messages of an agent.", "turnwise.agents.policies", "turnwise.agents.check.policy"
     ),
+    "context": ComponentKind(
+        "Chooses what of a long conversation a policy is shown, and when it writes down what it must not forget.",
+        "turnwise.agents.contexts",
+        "turnwise.agents.check.context",
+        is_function=True,
+    ),
     "dialect": ComponentKind(
         "Writes tool calls as text, and reads them.",
         "turnwise.tools.dialects",

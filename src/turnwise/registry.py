@@ -71,6 +71,7 @@ class Component:
     form: str = ""
     files: Callable[[str], list[Path]] | None = None
     costless: bool = False
+    told_context: bool = False
     interactive: bool = False
     isolates: bool = False
     forks: bool = False
@@ -177,6 +178,7 @@ def component(
     form: str = "",
     files: Callable[[str], list[Path]] | None = None,
     costless: bool = False,
+    told_context: bool = False,
     interactive: bool = False,
     isolates: bool = False,
     forks: bool = False,
@@ -212,6 +214,7 @@ def component(
         form: policy: how its spec is written, such as ``openai:MODEL@URL``; NAME alone takes nothing.
         files: policy: from the part after the colon to the files that decide how it plays.
         costless: policy: making one costs nothing, so that a spec is checked by doing so.
+        told_context: policy: it takes a context manager, ``PolicyOptions.context``.
         interactive: policy: a person is asked.
         isolates: sandbox: what runs in it can do no harm; others are only used where they are asked for by name.
         forks: search: it goes on from states of the world that is played, which a deployment cannot; others choose among whole episodes.
@@ -245,7 +248,7 @@ def component(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
                 slope, only_measures, only_read, scripted, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
-                interactive, isolates, forks, about, exact, stand_in, objective or AIMS.get(slope, ""),
+                told_context, interactive, isolates, forks, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip
         return target

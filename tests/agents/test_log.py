@@ -21,6 +21,7 @@ from turnwise.agents.core import (
     Act,
     Episode,
     Finish,
+    Memory,
     Outcome,
     Reply,
     Served,
@@ -93,6 +94,7 @@ replies = st.builds(
     end=ends,
     silent=st.just(False),  # these two are of a reply on its way to a turn
     of=st.none(),
+    memory=st.none(),
 )
 acts = st.builds(Act, messages, st.integers(0), st.integers(0), st.booleans())
 turns = st.builds(
@@ -107,6 +109,17 @@ turns = st.builds(
     weight=finite,
     acts=st.none() | st.lists(acts, max_size=2).map(tuple),
 )
+
+
+def remembered(turn: Turn, asked: int, told: list[Message] | None) -> Turn:
+    """The turn as one of kind memory, if anything is told of that."""
+    if told is None:
+        return turn
+    memory = Memory(Messages(turn.observation[max(len(turn.observation) - asked, 0) :]), Messages(told))
+    return replace(turn, reply=turn.reply._replace(memory=memory))
+
+
+turns = st.builds(remembered, turns, st.integers(0, 2), st.none() | st.lists(messages, max_size=2))
 trajectories = st.builds(Trajectory, st.lists(turns, max_size=3).map(tuple), st.just("agent"), observations)
 plain = st.text(st.characters(codec="utf-8"), max_size=20)  # task hashes are made of UTF-8
 records = st.builds(

@@ -153,3 +153,33 @@ def test_with_helpers_the_rule_that_sees_branches_has_the_exact_gradient_and_les
     assert noise[branch_return][1] == pytest.approx(
         noise[return_to_go][1]
     )  # nothing stands after it that it did not cause
+
+
+def test_an_agent_s_own_summary_is_a_memory_and_its_conversation_goes_on() -> None:
+    """It is recognised by its words in a beginning that was rewritten; a cut history is, by what is left of it."""
+    system = Message("system", "You plan trips.")
+    long = [system, GO]
+
+    async def run() -> list[Reply]:
+        talks = Talks()
+        ask = talks.ask
+        first = await ask(*long)
+        more = [
+            *long,
+            first,
+            Message("tool", "A train.", tool_call_id=first.tool_calls[0].id),
+            Message("tool", "A hotel.", tool_call_id=first.tool_calls[1].id),
+        ]
+        second = await ask(*more)
+        summary = await ask(*more, second, user("Sum up."))
+        await ask(system, user(f"So far: {summary.content} Go on."))  # 3: from the summary
+        await ask(system, second, user("And then?"))  # 4: cut, from the second reply
+        await ask(
+            Message("system", "You check facts."), user(f"Is it true? {summary.content}")
+        )  # 5: another's words
+        await ask(system, user("Plan another trip."))  # 6: a new conversation
+        return talks.replies
+
+    replies = asyncio.run(run())
+    assert [reply.continues for reply in replies] == [None, None, None, 2, 1, None, None]
+    assert replies[3].parent == replies[4].parent == ROOT

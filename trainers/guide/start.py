@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from turnwise.agents.core import PREVIOUS, ROOT, History, Reply
-from turnwise.agents.policies.model import ModelPolicy, prompt_ids
+from turnwise.agents.policies.model import ModelPolicy, prompt_of
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
@@ -32,7 +32,7 @@ class NudgedPolicy:
         return self.model.version
 
     async def act(self, history: History) -> Reply:
-        scored, is_whole = prompt_ids(history, self.model.renderer)
+        scored, is_whole, _ = prompt_of(history, self.model.renderer)
         called = [bool(turn.action.tool_calls) for turn in history.turns]
         read = None
         if history.tools and len(called) in nudged([*called, False], self.after, self.most):

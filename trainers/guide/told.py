@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.agents.core import PREVIOUS, ROOT, History, Reply
-from turnwise.agents.policies.model import ModelPolicy, prompt_ids
+from turnwise.agents.policies.model import ModelPolicy, prompt_of
 from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.messages import Messages, without_guidance
 
@@ -31,7 +31,7 @@ class ToldPolicy:
 
     async def act(self, history: History) -> Reply:
         renderer, plain = self.model.renderer, _without_help(history)
-        (scored, alone), (read, rewritten) = prompt_ids(plain, renderer), prompt_ids(history, renderer)
+        (scored, alone, _), (read, rewritten, _) = prompt_of(plain, renderer), prompt_of(history, renderer)
         is_whole = alone or rewritten
         if self.keeps:
             return await self._act_as_told(history, read, is_whole)

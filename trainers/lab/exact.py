@@ -34,18 +34,32 @@ class Branch(NamedTuple):
 class Process:
     """A finite decision process that starts in state 0 and is cut after ``horizon`` turns.
 
-    The same state may be met at different turns; what the policy and ``state_BK`` see is the state alone.
+    The same state may be met at different turns; what the policy and ``state_BK`` see is the state alone, or with ``seen`` the
+    context that it gives: one that several states may share.
     """
 
     name: str
     branches: Mapping[tuple[int, int], tuple[Branch, ...]]  # (state, action) → what may happen
     horizon: int
     about: str = ""
+    seen: tuple[int, ...] = ()  # the context of each state; the state itself unless given
+    memory: frozenset[int] = frozenset()  # states in which the policy writes for its own later contexts
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of states and of actions."""
-        return 1 + max(s for s, _ in self.branches), 1 + max(a for _, a in self.branches)
+        """Numbers of states (or contexts) that the policy sees, and of actions."""
+        states = 1 + max(self.seen or (s for s, _ in self.branches))
+        return states, 1 + max(a for _, a in self.branches)
+
+    def context(self, state: int) -> int:
+        """What the policy sees of a state."""
+        return self.seen[state] if self.seen else state
+
+    def forbidden(self) -> list[tuple[int, int]]:
+        """Contexts and actions that no state with this context takes."""
+        taken = {(self.context(state), action) for state, action in self.branches}
+        states, actions = self.shape
+        return [(c, a) for c in range(states) for a in range(actions) if (c, a) not in taken]
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,10 @@ class Paths:
         chance_N: the part of a trajectory's probability that the policy has no hand in.
         reward_NK, mask_NK, state_NK, action_NK: as in a batch.
         cut_N: True where the horizon cut the trajectory.
-        value_NK: the exact value of the state before each turn, given the turns that are left.
+        value_NK: the exact value of the state before each turn, given the turns that are left; of a context that several
+            states share the mean over these, as likely as they are then.
+        fork_value_NK: of the state itself.
+        memory_NK: True where the policy writes for its own later contexts.
         last_value_N: of the state in which the horizon cut the trajectory, had it been as long again.
     """
 
@@ -74,6 +91,8 @@ class Paths:
     cut_N: Tensor
     value_NK: Tensor
     last_value_N: Tensor
+    fork_value_NK: Tensor
+    memory_NK: Tensor
 
     @property
     def probability_N(self) -> Tensor:
@@ -114,7 +133,8 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
         rows = [[*(step[index] for step in steps), *[0] * (K - len(steps))] for _, steps, _ in found]
         return torch.tensor(rows, dtype=torch.float64)
 
-    state_NK, action_NK = column(0).long(), column(1).long()
+    world_NK, action_NK = column(0).long(), column(1).long()
+    state_NK = torch.tensor(process.seen)[world_NK] if process.seen else world_NK
     mask_NK = torch.tensor([[k < len(steps) for k in range(K)] for _, steps, _ in found])
     value = [
         [
@@ -125,17 +145,20 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
         ]
         for _, steps, _ in found
     ]
+    logp_NK = logp_SA[state_NK, action_NK] * mask_NK
+    chance_N = torch.tensor([chance for chance, _, _ in found], dtype=torch.float64)
+    value_NK = torch.tensor([[*row, *[0.0] * (K - len(row))] for row in value], dtype=torch.float64)
     return Paths(
         process,
         logits_SA,
-        logp_SA[state_NK, action_NK] * mask_NK,
-        torch.tensor([chance for chance, _, _ in found], dtype=torch.float64),
+        logp_NK,
+        chance_N,
         column(2),
         mask_NK,
         state_NK,
         action_NK,
         torch.tensor([end is not None for _, _, end in found]),
-        torch.tensor([[*row, *[0.0] * (K - len(row))] for row in value], dtype=torch.float64),
+        _seen_value(value_NK, state_NK, mask_NK, chance_N * logp_NK.detach().sum(-1).exp()),
         torch.tensor(
             [
                 0.0 if end is None else value_of_state(process, logp_SA, end, process.horizon)
@@ -143,7 +166,21 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
             ],
             dtype=torch.float64,
         ),
+        value_NK,
+        torch.isin(world_NK, torch.tensor([*process.memory], dtype=torch.long)) & mask_NK,
     )
+
+
+def _seen_value(value_NK: Tensor, state_NK: Tensor, mask_NK: Tensor, chance_N: Tensor) -> Tensor:
+    """The mean value of what is seen before each turn, over all trajectories that are seen to be there then."""
+    found_NK = torch.zeros_like(value_NK)
+    for k in range(value_NK.shape[1]):
+        weight_N = chance_N * mask_NK[:, k]
+        same_NN = (state_NK[:, None, k] == state_NK[None, :, k]).to(value_NK.dtype) * weight_N
+        mean_N = (same_NN @ value_NK[:, k]) / same_NN.sum(-1).clamp(min=1e-300)
+        exact_N = (same_NN > 0).sum(-1) == 0
+        found_NK[:, k] = torch.where(exact_N, 0.0, mean_N) * mask_NK[:, k]
+    return found_NK
 
 
 Steps: TypeAlias = tuple[tuple[int, int, float], ...]
@@ -171,9 +208,13 @@ def value_of_state(process: Process, logp_SA: Tensor, state: int, left: int) -> 
         return 0.0
     total = 0.0
     for action in range(process.shape[1]):
-        for branch in process.branches[state, action]:
+        for branch in process.branches.get((state, action), ()):
             after = 0.0 if branch.state is None else value_of_state(process, logp_SA, branch.state, left - 1)
-            total += logp_SA[state, action].exp().item() * branch.probability * (branch.reward + after)
+            total += (
+                logp_SA[process.context(state), action].exp().item()
+                * branch.probability
+                * (branch.reward + after)
+            )
     return total
 
 
@@ -211,6 +252,7 @@ def batch_of(
             if not name.startswith("token_")
         },
         tokens=view,
+        memory_BK=p.memory_NK[index_B][:, ::per_turn],
     )
 
 

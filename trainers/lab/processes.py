@@ -84,11 +84,18 @@ PUZZLE = Process(
 PROCESSES = (CHAIN, STOPPING, LOOP, CHANCE, PUZZLE)
 
 
+NEVER = -60.0
+"""A logit of what cannot be done; e⁻⁶⁰ is nothing in float64."""
+
+
 def lopsided(process: Process) -> Tensor:
     """Logits of a policy that is neither uniform nor certain, the same on every call, (S, A)."""
     S, A = process.shape
     index_SA = torch.arange(S * A, dtype=torch.float64).view(S, A)
-    return torch.sin(2.5 * index_SA + 1.0)
+    logits_SA = torch.sin(2.5 * index_SA + 1.0)
+    for context, action in process.forbidden() if process.seen else ():
+        logits_SA[context, action] = NEVER
+    return logits_SA
 
 
 GIVERS = ("signal", "strategy", "judge", "teacher")

@@ -297,17 +297,22 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
     reward_BK = _rewards(trajectories)
     n, most = reward_BK.shape
     mask_BK = torch.zeros(n, most, dtype=torch.bool)
+    memory_BK = torch.zeros(n, most, dtype=torch.bool)
     state_BK = torch.zeros(n, most, dtype=torch.long)
     for b, trajectory in enumerate(trajectories):
         for k, turn in enumerate(trajectory.turns):
             mask_BK[b, k] = True
+            memory_BK[b, k] = turn.kind == "memory"
             # 63 bits of a hash, whatever the environment's keys look like: equal states, equal numbers.
-            hashed = hashlib.blake2b(turn.state_key.encode(), digest_size=8).digest()
+            # Before writing a memory the policy decides something else than before acting: another state of the decision.
+            key = turn.state_key if turn.kind == "action" else f"{turn.state_key} {turn.kind}"
+            hashed = hashlib.blake2b(key.encode(), digest_size=8).digest()
             state_BK[b, k] = int.from_bytes(hashed) >> 1
     tree = TurnTree(torch.full((n, most), NO_TURN), torch.full((n, most), NO_TURN))
     for b, trajectory in enumerate(trajectories):
         for k, reply in enumerate(turn.reply for turn in trajectory.turns):
             parent, caller = reply.parent.turn(k), reply.caller
+            parent = reply.continues if parent is None else parent
             tree.parent_BK[b, k] = NO_TURN if parent is None else parent
             tree.caller_BK[b, k] = NO_TURN if caller is None else caller
     signals = {
@@ -328,6 +333,7 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
         state_BK,
         signals,
         tree=tree,
+        memory_BK=memory_BK,
     )
 
 

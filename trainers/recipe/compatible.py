@@ -46,6 +46,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
     yield from _misfitting_model(recipe)
     yield from _misfitting_agent(recipe)
+    yield from _misfitting_context(recipe)
     yield from _misfitting_hosts(recipe)
     yield from misfits_of_the_meter(recipe)
 
@@ -95,6 +96,27 @@ def _misfitting_agent(recipe: Recipe) -> Iterator[RecipeProblem]:
             yield RecipeProblem(
                 f"The program of `agent` plays one agent, and in {name} several are trained.",
                 "Name who plays the others (rollout.opponents), or leave `agent` out.",
+            )
+
+
+def _misfitting_context(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Yield a problem for each part that writes prompts by itself, where a context manager does."""
+    context = recipe.sampling.context
+    if context is None:
+        return
+    teacher = recipe.teacher
+    writes_anew = teacher is not None and getattr(teacher.component("teacher").target, "writes_anew", False)
+    others = {
+        "agent": "a program (`agent`) tells the policy what it likes" if recipe.agent else "",
+        "guide": "a guide writes prompts with help" if recipe.guide else "",
+        "source": "a source writes prompts of whole conversations" if recipe.source else "",
+        "teacher": "the teacher reads conversations written anew" if writes_anew else "",
+    }
+    for key, why in others.items():
+        if why:
+            yield RecipeProblem(
+                f"sampling.context {context.name!r} chooses what the policy is shown, and {why}.",
+                f"Leave `sampling.context` or `{key}` out.",
             )
 
 

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from turnwise.agents.contexts.core import make_context
 from turnwise.agents.gateway.agent_program import program_of
 from turnwise.agents.multi_agent import check_opponents
 from turnwise.agents.policies.registry import check_spec
@@ -136,6 +137,9 @@ def _(section: EngineOptions, place: _Place) -> Iterator[RecipeProblem]:
 @_own.register
 def _(section: SamplingOptions, place: _Place) -> Iterator[RecipeProblem]:
     yield from found_by(lambda: check_tools_format(section.tools), str(place.below("tools")))
+    if (context := section.context) is not None:
+        asked = {**context.options, "name": context.name}
+        yield from found_by(lambda: make_context(asked), str(place.below("context")))
 
 
 @functools.singledispatch

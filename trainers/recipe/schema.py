@@ -138,6 +138,9 @@ class SamplingOptions(Section):
     template: dict[str, Any] = {}
     """The model's chat template is given these values, such as `{enable_thinking: false}` for Qwen3; `turnwise eval` gives the
     same unless told otherwise."""
+    context: Part | None = None
+    """This context manager chooses what of a long conversation the policy is shown (`turnwise list context`), such as
+    `{name: summary, tokens: 400}`; `turnwise eval` uses the same unless told otherwise. None shows all of it."""
 
 
 class WarmStart(Section):

@@ -89,6 +89,7 @@ class TalkOptions(NamedTuple):
         tools: how tools are shown to it.
         instruction: what stands below the first message of an episode.
         template: options of the chat template.
+        context: its context manager, as :func:`turnwise.agents.contexts.core.make_context` is told.
         max_tokens: of one turn.
         temperature: at which its tokens are sampled.
         program: that plays the episodes; None: the policy does.
@@ -99,6 +100,7 @@ class TalkOptions(NamedTuple):
     max_tokens: int
     temperature: float
     template: Mapping[str, Any]
+    context: Mapping[str, Any]
     program: Mapping[str, Any] | None
 
 
@@ -271,6 +273,7 @@ def opened(recipe: Recipe) -> RunOptions:
         sampling.max_tokens,
         sampling.temperature,
         sampling.template,
+        {} if sampling.context is None else {"name": sampling.context.name, **sampling.context.options},
         program,
     )
     roles = Roles(

@@ -309,7 +309,7 @@ def _started(run: RunDirectory, update: int) -> str:
 
 def chat_format_of(talk: TalkOptions, clock: str) -> ChatFormat:
     """Return how the model is prompted, in a run of this clock."""
-    return ChatFormat(talk.tools, talk.max_tokens, talk.instruction, talk.template, clock)
+    return ChatFormat(talk.tools, talk.max_tokens, talk.instruction, talk.template, clock, talk.context)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from turnwise.trainers.strategy.runner import Plan, RolloutRunner, RunnerResult
 
 
 def _exact(p: ExactProcess) -> dict[str, Tensor]:
-    return {"fork_value": p.value_NK}
+    return {"fork_value": p.fork_value_NK}
 
 
 @component(

@@ -19,7 +19,7 @@ class BranchStep(NamedTuple):
 
 
 class TurnBranch(NamedTuple):
-    """Turns each of whose prompts extends the one before. ``origin`` says how it began: "after 3", "called by 3", "new prompt"."""
+    """Turns each of whose prompts extends the one before. ``origin`` says how it began: "after 3", "called by 3", "new context after 3", "new prompt"."""
 
     origin: str
     steps: tuple[BranchStep, ...]
@@ -61,7 +61,9 @@ def _placed(index: int, reply: Reply, places: Sequence[_TurnPlace], continued: s
     parent = parent_of(index, reply)
     from_turn = caller_of(index, reply) if parent is None else parent
     if from_turn is None:
-        return _TurnPlace(0, None, "new prompt" if index else "")
+        continues = continued_by(index, reply)
+        rewritten = f"new context after {continues + 1}" if continues is not None else "new prompt"
+        return _TurnPlace(0, None, rewritten if index else "")
     if parent is not None and parent not in continued:
         continued.add(parent)
         return places[parent]._replace(origin="")
@@ -80,6 +82,11 @@ def parent_of(index: int, reply: Reply) -> int | None:
 def caller_of(index: int, reply: Reply) -> int | None:
     """The turn that called the conversation that begins with this one, if any did."""
     return _earlier(index, reply.caller) if parent_of(index, reply) is None else None
+
+
+def continued_by(index: int, reply: Reply) -> int | None:
+    """The turn whose conversation goes on here under another beginning, if one does."""
+    return _earlier(index, reply.continues) if parent_of(index, reply) is None else None
 
 
 def _earlier(index: int, turn: int | None) -> int | None:

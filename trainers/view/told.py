@@ -19,7 +19,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json
 from turnwise.trainers.report.episodes import Said, said, visible
 from turnwise.trainers.report.turns import TrueEpisode, TrueGroup, TrueTurn
-from turnwise.trainers.view.branches import TurnBranch, branches_of, caller_of, parent_of
+from turnwise.trainers.view.branches import TurnBranch, branches_of, caller_of, continued_by, parent_of
 
 SHADES = 8
 """Number of steps of colour in which a token's probability is shown."""
@@ -76,7 +76,8 @@ class MessageShown(NamedTuple):
 
 
 class TurnShown(NamedTuple):
-    """A turn. ``parent`` is the turn whose tokens its prompt extends, ``caller`` the one that called its conversation; from 1, or 0."""
+    """A turn. ``parent`` is the turn whose tokens its prompt extends, ``caller`` the one that called its conversation, ``continues``
+    the one after which its context was written anew; from 1, or 0."""
 
     number: int
     saw: tuple[MessageShown, ...]
@@ -99,6 +100,8 @@ class TurnShown(NamedTuple):
     state_key: str
     parent: int
     caller: int
+    continues: int
+    kind: str
     prompt_tokens: int
 
 
@@ -241,6 +244,7 @@ def _turn(
     reply = turn.reply
     known = reply.logprobs
     parent, caller = parent_of(index, reply), caller_of(index, reply)
+    continues = continued_by(index, reply)
     return TurnShown(
         number=index + 1,
         saw=saw,
@@ -266,6 +270,8 @@ def _turn(
         state_key=turn.state_key,
         parent=0 if parent is None else parent + 1,
         caller=0 if caller is None else caller + 1,
+        continues=0 if continues is None else continues + 1,
+        kind=turn.kind,
         prompt_tokens=len(reply.prompt_ids),
     )
 

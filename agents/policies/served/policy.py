@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import random
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import httpx2
 import openai
 
+from turnwise.agents.contexts.core import Look, Measure, View, look
 from turnwise.agents.core import Finish, History, Reply, Served, Usage
 from turnwise.agents.execution.calls import REPLY_UNTIL
 from turnwise.agents.policies.scoring import GivenReply, YesNo
@@ -75,10 +77,23 @@ class Price(NamedTuple):
         return ((usage.prompt or 0) * self.prompt + (usage.completion or 0) * self.completion) / 1_000_000
 
 
+def _letters(messages: Sequence[Message]) -> int:
+    calls = (str(dict(call.arguments)) for message in messages for call in message.tool_calls)
+    return sum(len(message.content) for message in messages) + sum(map(len, calls))
+
+
+WORDS = Measure(
+    lambda messages: _letters(messages) // 4 + 4 * len(messages),
+    lambda tools: sum(len(json.dumps(one.spec.to_json())) for one in tools) // 4,
+)
+"""Counts of tokens where a server has the tokeniser: four letters are one."""
+
+
 class _Requested(NamedTuple):
     """A request before a server's manners: what it is made of, and what of it nobody asked for."""
 
     history: History
+    view: View
     keys: Mapping[str, Json]
     unasked: frozenset[str]
     wishes: frozenset[str]
@@ -119,6 +134,7 @@ class OpenAIPolicy:
         tools: str = "",
         instruction: str = "",
         price: Price | None = None,
+        context: Look | None = None,
         attempts: int = 6,
         timeout_s: float = 240.0,
         longest_wait_s: float = 30.0,
@@ -127,6 +143,7 @@ class OpenAIPolicy:
             raise TurnwiseError(f"{redact(base_url)!r} is no URL of a server.", "Write http://HOST:PORT/v1.")
         self.name = redact(f"openai:{model}@{base_url}" if base_url else f"openai:{model}")
         self._model, self._instruction, self._price = model, instruction, price
+        self._context = context
         self._keys = {name: value for name, value in (request or {}).items() if value is not None}
         self._without_tools = tools == "none"
         dialect = (
@@ -184,7 +201,8 @@ class OpenAIPolicy:
             answer = answer._replace(
                 served=answer.served._replace(usage=usage._replace(cost=self._price.of(usage)))
             )
-        return Reply(answer.message, served=answer.served)
+        reply = Reply(answer.message, served=answer.served)
+        return asked.view.placed(reply, len(history.turns), fresh=not asked.view.extends)
 
     async def score(self, replies: Sequence[GivenReply]) -> list[tuple[float, ...]]:
         """The log-probability of each token of each reply, as the server's own template writes it.
@@ -242,7 +260,8 @@ class OpenAIPolicy:
         keys = {**self._keys, **{name: value for name, value in wishes.items() if value is not None}}
         if any(name in wishes for name in LIMITS):
             keys = {name: value for name, value in keys.items() if name not in LIMITS or name in wishes}
-        tools = () if self._without_tools else tuple(history.tools)
+        view = look(self._context, history, WORDS)
+        tools = () if self._without_tools else tuple(view.tools)
         unasked = frozenset[str]()
         if tools and history.calls_per_turn == 1 and "parallel_tool_calls" not in keys:
             keys["parallel_tool_calls"], unasked = False, frozenset({"parallel_tool_calls"})
@@ -250,12 +269,12 @@ class OpenAIPolicy:
             rng = derive_rng(history.task.id, history.seed, len(history.turns))
             keys["seed"] = rng.getrandbits(31)
         until = REPLY_UNTIL.get(None) or time.monotonic() + _PATIENCE_S
-        return _Requested(history, keys, unasked, frozenset(wishes), tools, until - _MARGIN_S)
+        return _Requested(history, view, keys, unasked, frozenset(wishes), tools, until - _MARGIN_S)
 
     def _request(self, asked: _Requested, manners: Manners) -> dict[str, Json]:
         """The body of a request."""
         names, form = ToolNames(tool.spec.name for tool in asked.tools), manners.form
-        messages = told_below(asked.history.messages(), self._instruction)
+        messages = told_below(asked.view.messages, self._instruction)
         keys = manners.apply(asked.keys)
         request: dict[str, Json] = {"model": self._model}
         if manners.words_for_tools and form.dialect is not None:

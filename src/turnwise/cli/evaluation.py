@@ -35,6 +35,7 @@ def eval_(
     tools: str = "",
     instruction: str = "",
     template: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    context: str = "",
     model: str = "",
     env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     env_workers: int = 0,
@@ -78,6 +79,7 @@ def eval_(
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
         instruction: A text below the first message of every episode; as a model was trained, if not given.
         template: What a model's chat template is given, as KEY=VALUE, such as enable_thinking=false; on top of what it was trained with.
+        context: What of a long conversation a model is shown, as NAME or NAME:OPTION=VALUE,… (`turnwise list context`), such as summary:tokens=2048; as it was trained, or all of it, if not given.
         model: The policy that a program of `command:` talks to, such as vllm:PATH.
         env_option: What environments are made with, as KEY=VALUE.
         env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
@@ -96,6 +98,7 @@ def eval_(
         out: A folder for the episode log and the summary; of several pairs of suite and policy, each has its own in it.
         resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
+    from turnwise.agents.contexts.core import read_context
     from turnwise.agents.evaluation.failures import check_max_failed
     from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.rollout import check_numbers
@@ -114,7 +117,7 @@ def eval_(
     played_by |= {"parallel_tool_calls": parallel_tool_calls, "price": price, "model": model}
     played_by["extra_body"] = _json(overrides(extra_body or [], "--extra-body"), "--extra-body")
     told = _json(overrides(template or [], "--template"), "--template")
-    played_by |= {"instruction": instruction, "template": told}
+    played_by |= {"instruction": instruction, "template": told, "context": read_context(context)}
     options = {
         "split": split,
         "episodes": episodes,
