@@ -143,7 +143,8 @@ class Renderer:
     def _around(self) -> int:
         """Tokens that the template writes around a message."""
         talk = (*_OPENING, Message("assistant", "x"), *_OPENING)
-        return -(-(len(self._started(talk, ())) - len(self._started(_OPENING, ()))) // 2)
+        added = len(self._started(talk, ())) - len(self._started(_OPENING, ()))
+        return -(-(added - 2 * self._sizes("x")) // 2)
 
     @functools.cached_property
     def _frame(self) -> Callable[[Sequence[Tool]], int]:

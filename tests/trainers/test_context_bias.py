@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -11,8 +12,8 @@ pytest.importorskip("torch")
 
 from turnwise.registry import Component, components, get_component
 from turnwise.trainers.lab.contexts import EXACT, ListedWorld, managed, measure, worlds
-from turnwise.trainers.lab.exact import Process, paths
-from turnwise.trainers.lab.processes import lopsided, made_up
+from turnwise.trainers.lab.exact import Process
+from turnwise.trainers.lab.processes import made_up
 
 PAGE = Path(__file__).parents[2] / "docs" / "context-bias.md"
 UNBIASED = [entry.name for entry in components("credit") if entry.bias.startswith("unbiased")]
@@ -39,21 +40,28 @@ def test_a_critic_s_value_in_place_of_what_came_is_biased_by_what_contexts_hide(
 
 
 def test_a_window_hides_the_hint_and_writing_it_down_brings_it_back() -> None:
-    """The best policy of each manager: by its contexts alone, and with the turns of writing."""
+    """Without writing, the hint can be kept in the walk alone, which costs half of what the better way pays."""
     best = {
         name: best_return(managed(get_component("context", name))) for name in ("window", "summary", "notes")
     }
-    assert best["window"] < best["summary"] == best["notes"] == pytest.approx(1.1)
+    assert best == {"window": pytest.approx(1.05), "summary": pytest.approx(1.1), "notes": pytest.approx(1.1)}
 
 
 def best_return(world: Process) -> float:
-    """What a policy reaches that climbs the exact gradient for long."""
-    logits_SA, found = lopsided(world), 0.0
-    for _ in range(400):
-        p = paths(world, logits_SA)
-        found = (p.probability_N * p.return_N).sum().item()
-        logits_SA = logits_SA + 20 * p.policy_gradient()
-    return round(found, 1)
+    """The most that a policy reaches which takes one action in each context."""
+    allowed: dict[int, list[int]] = {}
+    for state, action in world.branches:
+        known = allowed.setdefault(world.context(state), [])
+        known += [action] if action not in known else []
+
+    def value(state: int, taken: tuple[int, ...]) -> float:
+        ways = world.branches[state, taken[world.context(state)]]
+        return sum(
+            way.probability * (way.reward + (0 if way.state is None else value(way.state, taken)))
+            for way in ways
+        )
+
+    return max(value(0, taken) for taken in itertools.product(*(allowed[c] for c in sorted(allowed))))
 
 
 def test_memory_turns_are_marked_and_pay_nothing(shown) -> None:
