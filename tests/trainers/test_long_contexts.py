@@ -22,7 +22,7 @@ from turnwise.trainers.run.checkpoint import file_hashes
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn, weight_files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.program]
 TESTS = Path(__file__).parents[1]
 
 
@@ -45,7 +45,13 @@ def killed_in_its_second_update(recipe: str, run: Path) -> None:
     (run.parent / "recipe.yaml").write_text(recipe)
     env = os.environ | {"LONG_HOLD": str(run / "checkpoints/step-000001")}
     process = subprocess.Popen(
-        [sys.executable, str(TESTS / "long_letters.py"), str(run.parent / "recipe.yaml"), str(run)],
+        [
+            sys.executable,
+            str(TESTS / "long_letters.py"),
+            str(run.parent / "recipe.yaml"),
+            str(run),
+            "--no-preflight",
+        ],
         env=env,
         stdout=subprocess.DEVNULL,
     )
