@@ -23,7 +23,7 @@ seed: 3
 device: cpu
 model: {scratch: {layers: 1, width: 32, heads: 1, init: random, vocab_size: 300, context: 560, text_episodes: 1}}
 engine: {kind: torch, max_sequences: 4}
-sampling: {max_tokens: 3, tools: none, context: {name: summary, tokens: 480}}
+sampling: {max_tokens: 3, tools: none, context: {name: summary, tokens: 470}}
 warm_start: {episodes: 2, batch_size: 2}
 rollout: {groups: 1, group_size: 2, concurrency: 4}
 optimizer: {learning_rate: 3.0e-3}

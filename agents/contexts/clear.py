@@ -18,7 +18,7 @@ def clear(talk: Conversation, *, tokens: int = 2048, keep: int = 3) -> Shown:
     Calls and words of the policy stay. Where these alone are too many, the context is full in the end.
     """
     cleared = [_cleared(passage) for passage in talk.passages]
-    full, short = talk.sizes(), [talk.size(passage.messages) for passage in cleared]
+    full, short = talk.sizes(talk.passages), talk.sizes(cleared)
     begin, total = 0, talk.frame() + talk.size(talk.head)
     for newest, size in enumerate(full):
         total += size

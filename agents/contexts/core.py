@@ -32,11 +32,18 @@ LEAST_TOKENS = 32
 
 
 class Passage(NamedTuple):
-    """A message of the policy and what it was told after it; ``memory``: its turn is of that kind."""
+    """A message of the policy and what it was told after it.
+
+    Attributes:
+        action, answer: both.
+        memory: its turn is of that kind.
+        sampled: the tokens of the action, as they were sampled; the same words may have fewer.
+    """
 
     action: Message
     answer: Messages
     memory: bool = False
+    sampled: int = 0
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -63,9 +70,9 @@ class Conversation:
         """The tokens of messages."""
         return self.measure.messages(messages)
 
-    def sizes(self) -> list[int]:
-        """The tokens of each passage."""
-        return [self.size(passage.messages) for passage in self.passages]
+    def sizes(self, passages: Sequence[Passage]) -> list[int]:
+        """The tokens of passages, each as many as it can have."""
+        return [self.size(one.answer) + max(self.size([one.action]), one.sampled) for one in passages]
 
     def frame(self, own: Sequence[Tool] = ()) -> int:
         """The tokens of a prompt that are of no message, with ``own`` beside the environment's tools."""
@@ -188,7 +195,7 @@ def conversation(
     """An episode up to a turn, as a context manager sees it; ``observation`` is what came after the last one."""
     answers = [turn.said for turn in turns[1:]] + [observation]
     passages = tuple(
-        Passage(turn.action, answer, turn.kind == "memory")
+        Passage(turn.action, answer, turn.kind == "memory", len(turn.reply.action_ids))
         for turn, answer in zip(turns, answers, strict=False)
     )
     return Conversation(turns[0].said if turns else observation, passages, tools, measure)

@@ -32,8 +32,9 @@ def folding(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5) -> Sho
         stands.append(passage)
     acted = [passage for passage in stands if not passage.memory]
     folded = [message for passage in stands if passage.memory for message in passage.messages]
-    sizes = [talk.size(passage.messages) for passage in acted]
-    begin = window_begin(sizes, talk.frame(TOOLS) + talk.size((*talk.head, *folded)), tokens, keep)
+    begin = window_begin(
+        talk.sizes(acted), talk.frame(TOOLS) + talk.size((*talk.head, *folded)), tokens, keep
+    )
     gone = acted[:begin]
     left = [passage for passage in stands if all(passage is not one for one in gone)]
     return Shown((*talk.head, *flat(left)), tools=TOOLS)

@@ -26,7 +26,7 @@ def notes(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5, said: st
     """
     head = talk.frame(TOOLS) + talk.size(talk.head)
     room = max(tokens - head, 0)
-    begin = window_begin(talk.sizes(), head, tokens - room // 2, keep)
+    begin = window_begin(talk.sizes(talk.passages), head, tokens - room // 2, keep)
     kept: list[str] = []
     for passage in reversed(talk.passages[:begin]):
         if not passage.memory:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from turnwise.agents.contexts.core import Conversation, Shown, flat, told
+from typing import NamedTuple
+
+from turnwise.agents.contexts.core import Conversation, Passage, Shown, flat, told
 from turnwise.envs.messages import Message
 from turnwise.registry import component
 
@@ -22,19 +24,26 @@ def summary(
     The newest ``keep`` turns before it stay as they were. CompactionRL (2607.05378) trains through summaries this way; the
     words in which they are asked for are ours.
     """
-    shown, acted = rewritten(talk, keep, said)
-    full = acted and talk.frame() + talk.size(shown) > tokens
-    return Shown(shown, ask if full else "")
+    head, passages, acted = rewritten(talk, keep, said)
+    full = acted and talk.frame() + talk.size(head) + sum(talk.sizes(passages)) > tokens
+    return Shown((*head, *flat(passages)), ask if full else "")
 
 
-def rewritten(talk: Conversation, keep: int, said: str) -> tuple[tuple[Message, ...], bool]:
-    """The context after the newest memory, and whether the policy acted since."""
+class Rewritten(NamedTuple):
+    """The context after the newest memory: the head that tells it, what is shown since, and whether the policy acted since."""
+
+    head: tuple[Message, ...]
+    passages: tuple[Passage, ...]
+    acted: bool
+
+
+def rewritten(talk: Conversation, keep: int, said: str) -> Rewritten:
+    """The context after the newest memory, with the newest ``keep`` actions before it."""
     last = max((n for n, passage in enumerate(talk.passages) if passage.memory), default=None)
     if last is None:
-        return (*talk.head, *flat(talk.passages)), bool(talk.passages)
+        return Rewritten(talk.head, talk.passages, bool(talk.passages))
     wrote = talk.passages[last].action.content
     before = [passage for passage in talk.passages[:last] if not passage.memory]
     kept = before[len(before) - min(keep, len(before)) :]
     since = talk.passages[last + 1 :]
-    head = told(talk.head, f"{said}\n{wrote}")
-    return (*head, *flat((*kept, *since))), bool(since)
+    return Rewritten(told(talk.head, f"{said}\n{wrote}"), (*kept, *since), bool(since))

@@ -15,7 +15,7 @@ def window(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5) -> Show
     So many go at once that a share ``keep`` of the room for turns is left, so that a prompt extends the one before it for a
     while. The newest turn always stays.
     """
-    begin = window_begin(talk.sizes(), talk.frame() + talk.size(talk.head), tokens, keep)
+    begin = window_begin(talk.sizes(talk.passages), talk.frame() + talk.size(talk.head), tokens, keep)
     return Shown((*talk.head, *flat(talk.passages[begin:])))
 
 

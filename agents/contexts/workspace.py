@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.agents.contexts.core import Conversation, Shown
+from turnwise.agents.contexts.core import Conversation, Shown, flat
 from turnwise.agents.contexts.summary import rewritten
 from turnwise.registry import component
 
@@ -21,10 +21,10 @@ def workspace(talk: Conversation, *, every: int = 1, ask: str = ASK, said: str =
     context does not grow. There one reply holds report and action; here the report is a turn of its own, with its own
     credit. Between reports the turns since the last one are shown.
     """
-    shown, _ = rewritten(talk, 1, said)
+    head, passages, _ = rewritten(talk, 1, said)
     acted = 0
     for passage in reversed(talk.passages):
         if passage.memory:
             break
         acted += 1
-    return Shown(shown, ask if acted >= max(every, 1) else "")
+    return Shown((*head, *flat(passages)), ask if acted >= max(every, 1) else "")

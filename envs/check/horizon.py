@@ -8,17 +8,18 @@ scripted agent that remembers a certain number of tokens acts as the solution do
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import AgentEnv
+from turnwise.envs.household.orders import HORIZONS, ROOM
+from turnwise.envs.household.tasks import ENV
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.registry import get_suite, make, suite_tasks
-from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.envs.registry import make, suite_tasks
+from turnwise.tasks.core import Split, Suite, Task, derive_rng
 
-SUITES = tuple(f"{family}/horizon-{turns}" for family in ("household",) for turns in (30, 100, 200))
-TASKS = 40
+TASKS = 20
 MEMORIES = (250, 500, 1000, 2000, 4000, 8000, 16000)
 """Tokens that the scripted agent remembers."""
 FAR = {30: (15, 1000), 100: (0, 4000), 200: (0, 4000)}
@@ -157,17 +158,23 @@ class SuiteHorizon(NamedTuple):
         return f"| {self.suite} | {self.turns:.0f} | {self.tokens:,.0f} | {self.far:.2f} | {self.padding:.2f} | {memories} |"
 
 
-def measure(name: str, tasks: int = TASKS, memories: Sequence[int] = MEMORIES) -> SuiteHorizon:
+def household(turns: int) -> Suite:
+    """Days of orders that take about so many turns."""
+    return Suite(
+        f"household/horizon-{turns}", ENV, "Orders that refer to earlier ones.", {**ROOM, **HORIZONS[turns]}
+    )
+
+
+def measure(suite: Suite, tasks: int = TASKS, memories: Sequence[int] = MEMORIES) -> SuiteHorizon:
     """Measure tasks of a suite's test split."""
-    suite = get_suite(name)
     env, drawn = make(suite.env), list(suite_tasks(suite, Split.TEST, tasks))
     found = [horizon(env, task) for task in drawn]
-    far = FAR[int(name.rpartition("-")[2])]
+    far = FAR[int(suite.name.rpartition("-")[2])]
     solved = tuple(sum(remembers(env, task, most) for task in drawn) / tasks for most in memories)
     env.close()
     turns = sum(len(one.ages) for one in found)
     return SuiteHorizon(
-        name,
+        suite.name,
         turns / tasks,
         sum(one.tokens for one in found) / tasks,
         sum(one.far(*far) * len(one.ages) for one in found) / turns,
@@ -177,20 +184,16 @@ def measure(name: str, tasks: int = TASKS, memories: Sequence[int] = MEMORIES) -
     )
 
 
-def _rows(names: Sequence[str]) -> Iterator[str]:
-    for name in names:
-        yield measure(name).row()
-
-
 def report() -> str:
     """The page."""
     memories = " | ".join(f"{tokens:,}" for tokens in MEMORIES)
-    table = "\n".join(_rows(SUITES))
-    return f"""# Suites with horizon
+    table = "\n".join(measure(household(turns)).row() for turns in HORIZONS)
+    return f"""# Days with horizon
 
 This page is written by `python -m turnwise.envs.check.horizon`.
 
-In these suites a solution needs what was told long ago, and told once. For every action of the scripted solution it is known which
+In these days of a household (`orders` and `back` of its knobs, [worlds](worlds.md)) a solution needs what was told long ago, and told once. They are no suites with
+a survey of their own yet. For every action of the scripted solution it is known which
 lines of earlier observations it rests on; what stands beside the task is left out, since every context shows it. *Far back* is the share
 of all its actions whose oldest needed line was last shown at least 15 turns and 1,000 tokens ago (`horizon-30`), or 4,000 tokens ago (`horizon-100`
 and `-200`). *Padding* is the share of its turns that change no state and whose observation no later action rests on. Tokens are words,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.envs.check.horizon import FAR, horizon, measure, remembers
+from turnwise.envs.check.horizon import FAR, horizon, household, measure, remembers
 from turnwise.envs.core import EndReason
 from turnwise.envs.household.env import HouseholdEnv
 from turnwise.envs.registry import get_suite, make, suite_tasks
@@ -79,7 +79,7 @@ def test_where_a_hidden_thing_lies_must_have_been_seen():
 
 @pytest.mark.parametrize("turns", [30, 100, 200])
 def test_a_third_of_all_actions_rests_on_what_is_far_back(turns):
-    suite, (far_turns, far_tokens) = get_suite(f"household/horizon-{turns}"), FAR[turns]
+    suite, (far_turns, far_tokens) = household(turns), FAR[turns]
     env = make(suite.env)
     for task in suite_tasks(suite, Split.DEV, 2):
         found = horizon(env, task)
@@ -90,7 +90,7 @@ def test_a_third_of_all_actions_rests_on_what_is_far_back(turns):
 
 
 def test_who_remembers_less_solves_less():
-    few, most = measure("household/horizon-30", 4, (200, 4000)).solved
+    few, most = measure(household(30), 4, (200, 4000)).solved
     assert (few, most) == (0.0, 1.0)
 
 
