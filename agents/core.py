@@ -212,7 +212,7 @@ class Served(NamedTuple):
     model: str = ""
 
 
-class Memory(NamedTuple):
+class MemoryMark(NamedTuple):
     """The mark of a reply that is kept for later contexts and is no action: the environment is not told of it.
 
     Attributes:
@@ -264,7 +264,7 @@ class Reply(NamedTuple):
     caller: int | None = None
     continues: int | None = None
     served: Served = Served()
-    memory: Memory | None = None
+    memory: MemoryMark | None = None
 
     @property
     def cause(self) -> FaultCause | None:
@@ -432,7 +432,7 @@ class History:
 
     def note(self, reply: Reply, state_key: str) -> None:
         """Record a turn of which the environment was not told: a program stands between, or it is one of kind ``memory``."""
-        memory, acts = reply.memory or Memory(), () if reply.silent else None
+        memory, acts = reply.memory or MemoryMark(), () if reply.silent else None
         observed = Messages((*self.observation, *memory.asked))
         self.turns.append(Turn(observed, reply._replace(silent=False), 0.0, {}, state_key, acts=acts))
         self.observation = memory.told

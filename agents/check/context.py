@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from turnwise.agents.contexts.core import Look, Measure, View, look
+from turnwise.agents.contexts.core import ContextView, Look, TokenCounter, look
 from turnwise.agents.core import History, Reply, Turn
 from turnwise.envs.core import AgentEnv, Transition
 from turnwise.envs.messages import Message, Messages
@@ -15,7 +15,7 @@ from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolCall
 
 TURNS = 60
-LETTERS = Measure(lambda messages: sum(len(one.content) for one in messages), lambda tools: 0)
+LETTERS = TokenCounter(lambda messages: sum(len(one.content) for one in messages), lambda tools: 0)
 HEAD = Messages([Message("system", "Play."), Message("user", "Find the key of the third door.")])
 
 
@@ -29,23 +29,23 @@ class _Rooms(AgentEnv[int]):
         return Transition(state + 1, _room(state))
 
 
-class _Moment(NamedTuple):
+class _TalkMoment(NamedTuple):
     """A turn of a long conversation: what stood before it, its context, and what the policy said before."""
 
     history: History
-    view: View
+    view: ContextView
 
 
 def _room(number: int) -> str:
     return f"Room {number}: " + "chairs and tables " * 9
 
 
-def _long(manager: Look) -> Iterator[_Moment]:
+def _long(manager: Look) -> Iterator[_TalkMoment]:
     """A long conversation, turn by turn, in which the policy writes a memory wherever it is asked for one."""
     history, number = History(_Rooms(), Task("check/Rooms-v0", "Find the key."), 0, HEAD), 0
     while number < TURNS:
         view = look(manager, history, LETTERS)
-        yield _Moment(history, view)
+        yield _TalkMoment(history, view)
         call = ToolCall("look", {"at": number}, f"call_{number}")
         said = Message("assistant", f"Of {number}.") if view.asked else Message("assistant", "", (call,))
         reply = view.placed(Reply(said), len(history.turns), fresh=not view.extends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from turnwise.agents.contexts.core import Conversation, Passage, Shown, flat
+from turnwise.agents.contexts.core import ContextShown, Exchange, TalkSoFar, flat
 from turnwise.envs.messages import Messages
 from turnwise.registry import component
 
@@ -12,7 +12,7 @@ LINE = "(This was cleared. Look again if you need it.)"
 
 
 @component("context", "clear")
-def clear(talk: Conversation, *, tokens: int = 2048, keep: int = 3) -> Shown:
+def clear(talk: TalkSoFar, *, tokens: int = 2048, keep: int = 3) -> ContextShown:
     """Shows all that the policy said; where it would have more than ``tokens``, all but the newest ``keep`` answers give way to a line.
 
     Calls and words of the policy stay. Where these alone are too many, the context is full in the end.
@@ -26,9 +26,9 @@ def clear(talk: Conversation, *, tokens: int = 2048, keep: int = 3) -> Shown:
             while begin <= newest - max(keep, 1):
                 total -= full[begin] - short[begin]
                 begin += 1
-    return Shown((*talk.head, *flat((*cleared[:begin], *talk.passages[begin:]))))
+    return ContextShown((*talk.head, *flat((*cleared[:begin], *talk.passages[begin:]))))
 
 
-def _cleared(passage: Passage) -> Passage:
+def _cleared(passage: Exchange) -> Exchange:
     lines = (replace(message, content=LINE, images=()) for message in passage.answer)
     return passage._replace(answer=Messages(lines))

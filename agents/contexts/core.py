@@ -1,6 +1,6 @@
 """What of a conversation a policy is shown at a turn: the words and forms that all context managers share.
 
-A context manager is a pure function of the conversation so far (:class:`Conversation`), so that whoever resumes, forks or
+A context manager is a pure function of the conversation so far (:class:`TalkSoFar`), so that whoever resumes, forks or
 replays an episode shows the policy the same. Whatever the policy writes for its own later contexts is a turn of kind
 ``memory``: it is sampled and logged as any turn is, the environment is not told of it, and no limit of turns counts it.
 Between two actions there is at most one, so that an episode comes to an end.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.agents.core import PREVIOUS, ROOT, History, Memory, Reply, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, History, MemoryMark, Reply, Turn
 from turnwise.envs.messages import Message, Messages
 from turnwise.errors import TurnwiseError
 from turnwise.registry import get_component
@@ -20,7 +20,7 @@ from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolError, find_tool
 
 
-class Measure(NamedTuple):
+class TokenCounter(NamedTuple):
     """Counts of tokens: of messages, and of what a prompt has beside its messages where there are these tools."""
 
     messages: Callable[[Sequence[Message]], int]
@@ -31,7 +31,7 @@ LEAST_TOKENS = 32
 """Fewer hold no task."""
 
 
-class Passage(NamedTuple):
+class Exchange(NamedTuple):
     """A message of the policy and what it was told after it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Passage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class TalkSoFar:
     """An episode as a context manager sees it.
 
     Attributes:
@@ -62,15 +62,15 @@ class Conversation:
     """
 
     head: Messages
-    passages: tuple[Passage, ...]
+    passages: tuple[Exchange, ...]
     tools: Sequence[Tool]
-    measure: Measure
+    measure: TokenCounter
 
     def size(self, messages: Sequence[Message]) -> int:
         """The tokens of messages."""
         return self.measure.messages(messages)
 
-    def sizes(self, passages: Sequence[Passage]) -> list[int]:
+    def sizes(self, passages: Sequence[Exchange]) -> list[int]:
         """The tokens of passages, each as many as it can have."""
         return [self.size(one.answer) + max(self.size([one.action]), one.sampled) for one in passages]
 
@@ -79,7 +79,7 @@ class Conversation:
         return self.measure.frame((*self.tools, *own) if own else self.tools)
 
 
-class Shown(NamedTuple):
+class ContextShown(NamedTuple):
     """What a policy is to be shown.
 
     Attributes:
@@ -93,11 +93,11 @@ class Shown(NamedTuple):
     tools: tuple[Tool, ...] = ()
 
 
-Look: TypeAlias = Callable[[Conversation], Shown]
+Look: TypeAlias = Callable[[TalkSoFar], ContextShown]
 """A context manager with its options fixed."""
 
 
-class View(NamedTuple):
+class ContextView(NamedTuple):
     """A policy's context at a turn.
 
     Attributes:
@@ -124,12 +124,12 @@ class View(NamedTuple):
         if reply.end is not None:
             return reply
         if self.asked:
-            return reply._replace(memory=Memory(self.asked))
+            return reply._replace(memory=MemoryMark(self.asked))
         calls = reply.message.tool_calls
         if not calls or not {call.name for call in calls} <= self.own:
             return reply
         told = (Message("tool", self._result(call), tool_call_id=call.id) for call in calls)
-        return reply._replace(memory=Memory(told=Messages(told)))
+        return reply._replace(memory=MemoryMark(told=Messages(told)))
 
     def _result(self, call: Any) -> str:
         try:
@@ -140,7 +140,7 @@ class View(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Kept:
+class _LastView:
     """What is kept of a conversation between its turns: it saves work, and is made again where it is not there."""
 
     turn: int = -1
@@ -148,7 +148,7 @@ class _Kept:
     tools: Sequence[Tool] = ()
 
 
-def look(manager: Look | None, history: History, measure: Measure) -> View:
+def look(manager: Look | None, history: History, measure: TokenCounter) -> ContextView:
     """The context of a policy before its next turn.
 
     Args:
@@ -158,8 +158,8 @@ def look(manager: Look | None, history: History, measure: Measure) -> View:
     """
     turns = history.turns
     if manager is None:
-        return View(history.messages(), len(history.observation), True, history.tools)
-    kept = history.shown if isinstance(history.shown, _Kept) else _Kept()
+        return ContextView(history.messages(), len(history.observation), True, history.tools)
+    kept = history.shown if isinstance(history.shown, _LastView) else _LastView()
     shown = manager(conversation(turns, history.observation, history.tools, measure))
     written = bool(turns) and turns[-1].kind == "memory"
     asked = Messages([Message("user", shown.ask)] if shown.ask and turns and not written else ())
@@ -171,12 +171,12 @@ def look(manager: Look | None, history: History, measure: Measure) -> View:
         tools = (*tools, *shown.tools)
     if tools == kept.tools:
         tools = kept.tools  # the same object, by which a renderer knows a prompt again
-    history.shown = _Kept(len(turns), messages, tools)
+    history.shown = _LastView(len(turns), messages, tools)
     own = frozenset() if written else frozenset(one.spec.name for one in shown.tools)
-    return View(messages, len(messages) - len(before), extends, tools, asked, own)
+    return ContextView(messages, len(messages) - len(before), extends, tools, asked, own)
 
 
-def _read_before(manager: Look, history: History, measure: Measure, kept: _Kept) -> list[Message]:
+def _read_before(manager: Look, history: History, measure: TokenCounter, kept: _LastView) -> list[Message]:
     """What the policy read at its last turn, and its reply."""
     turns = history.turns
     if not turns:
@@ -190,15 +190,15 @@ def _read_before(manager: Look, history: History, measure: Measure, kept: _Kept)
 
 
 def conversation(
-    turns: Sequence[Turn], observation: Messages, tools: Sequence[Tool], measure: Measure
-) -> Conversation:
+    turns: Sequence[Turn], observation: Messages, tools: Sequence[Tool], measure: TokenCounter
+) -> TalkSoFar:
     """An episode up to a turn, as a context manager sees it; ``observation`` is what came after the last one."""
     answers = [turn.said for turn in turns[1:]] + [observation]
     passages = tuple(
-        Passage(turn.action, answer, turn.kind == "memory", len(turn.reply.action_ids))
+        Exchange(turn.action, answer, turn.kind == "memory", len(turn.reply.action_ids))
         for turn, answer in zip(turns, answers, strict=False)
     )
-    return Conversation(turns[0].said if turns else observation, passages, tools, measure)
+    return TalkSoFar(turns[0].said if turns else observation, passages, tools, measure)
 
 
 def told(head: Messages, text: str) -> tuple[Message, ...]:
@@ -213,7 +213,7 @@ def told(head: Messages, text: str) -> tuple[Message, ...]:
     return (*before, replace(last, content=f"{last.content}\n\n{text}"))
 
 
-def flat(passages: Sequence[Passage]) -> tuple[Message, ...]:
+def flat(passages: Sequence[Exchange]) -> tuple[Message, ...]:
     """All messages of passages, in order."""
     return tuple(message for passage in passages for message in passage.messages)
 

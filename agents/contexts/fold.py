@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.agents.contexts.core import Conversation, Passage, Shown, flat
+from turnwise.agents.contexts.core import ContextShown, Exchange, TalkSoFar, flat
 from turnwise.agents.contexts.window import window_begin
 from turnwise.registry import component
 from turnwise.tools.core import ToolError, tool
@@ -19,12 +19,12 @@ TOOLS = (tool(fold),)
 
 
 @component("context", "fold")
-def folding(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5) -> Shown:
+def folding(talk: TalkSoFar, *, tokens: int = 2048, keep: float = 0.5) -> ContextShown:
     """Gives the policy a tool ``fold(turns, about)``, whose call stands for that many turns before it and never goes.
 
     Turns that were not folded go as with ``window``.
     """
-    stands = list[Passage]()
+    stands = list[Exchange]()
     for passage in talk.passages:
         if passage.memory and passage.answer and passage.answer[0].content == "Folded.":
             turns = passage.action.tool_calls[0].arguments["turns"]
@@ -37,4 +37,4 @@ def folding(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5) -> Sho
     )
     gone = acted[:begin]
     left = [passage for passage in stands if all(passage is not one for one in gone)]
-    return Shown((*talk.head, *flat(left)), tools=TOOLS)
+    return ContextShown((*talk.head, *flat(left)), tools=TOOLS)

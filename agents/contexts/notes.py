@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.agents.contexts.core import Conversation, Shown, flat, told
+from turnwise.agents.contexts.core import ContextShown, TalkSoFar, flat, told
 from turnwise.agents.contexts.window import window_begin
 from turnwise.registry import component
 from turnwise.tools.core import tool
@@ -19,7 +19,7 @@ TOOLS = (tool(note),)
 
 
 @component("context", "notes")
-def notes(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5, said: str = SAID) -> Shown:
+def notes(talk: TalkSoFar, *, tokens: int = 2048, keep: float = 0.5, said: str = SAID) -> ContextShown:
     """Gives the policy a tool ``note``; shows system message, task, the notes whose turns are gone, and the newest turns.
 
     Turns go as with ``window``. The newest notes are shown that have half of the room for turns together.
@@ -37,4 +37,4 @@ def notes(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5, said: st
             break
         kept = [*found, *kept]
     shown = told(talk.head, "\n".join((said, *kept))) if kept else talk.head
-    return Shown((*shown, *flat(talk.passages[begin:])), tools=TOOLS)
+    return ContextShown((*shown, *flat(talk.passages[begin:])), tools=TOOLS)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from turnwise.agents.contexts.core import View
+from turnwise.agents.contexts.core import ContextView
 from turnwise.envs.messages import Message
 
 MOST_LETTERS = 300
 
 
-def recollection(view: View) -> Message:
+def recollection(view: ContextView) -> Message:
     """A memory made of what is shown: each answer's first line after the action, the newest ones that have 300 letters.
 
     A script's actions come from the environment's state and not from what it reads, so that its memory can do no more than

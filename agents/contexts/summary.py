@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from turnwise.agents.contexts.core import Conversation, Passage, Shown, flat, told
+from turnwise.agents.contexts.core import ContextShown, Exchange, TalkSoFar, flat, told
 from turnwise.envs.messages import Message
 from turnwise.registry import component
 
@@ -17,8 +17,8 @@ SAID = "Of the turns before you wrote down:"
 
 @component("context", "summary", paper="2607.05378")
 def summary(
-    talk: Conversation, *, tokens: int = 2048, keep: int = 1, ask: str = ASK, said: str = SAID
-) -> Shown:
+    talk: TalkSoFar, *, tokens: int = 2048, keep: int = 1, ask: str = ASK, said: str = SAID
+) -> ContextShown:
     """Asks the policy for a summary where the context would have more than ``tokens``, and shows it in place of the turns before.
 
     The newest ``keep`` turns before it stay as they were. CompactionRL (2607.05378) trains through summaries this way; the
@@ -26,18 +26,18 @@ def summary(
     """
     head, passages, acted = rewritten(talk, keep, said)
     full = acted and talk.frame() + talk.size(head) + sum(talk.sizes(passages)) > tokens
-    return Shown((*head, *flat(passages)), ask if full else "")
+    return ContextShown((*head, *flat(passages)), ask if full else "")
 
 
 class Rewritten(NamedTuple):
     """The context after the newest memory: the head that tells it, what is shown since, and whether the policy acted since."""
 
     head: tuple[Message, ...]
-    passages: tuple[Passage, ...]
+    passages: tuple[Exchange, ...]
     acted: bool
 
 
-def rewritten(talk: Conversation, keep: int, said: str) -> Rewritten:
+def rewritten(talk: TalkSoFar, keep: int, said: str) -> Rewritten:
     """The context after the newest memory, with the newest ``keep`` actions before it."""
     last = max((n for n, passage in enumerate(talk.passages) if passage.memory), default=None)
     if last is None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.agents.contexts.core import Conversation, Shown, flat
+from turnwise.agents.contexts.core import ContextShown, TalkSoFar, flat
 from turnwise.registry import component
 
 
 @component("context", "window")
-def window(talk: Conversation, *, tokens: int = 2048, keep: float = 0.5) -> Shown:
+def window(talk: TalkSoFar, *, tokens: int = 2048, keep: float = 0.5) -> ContextShown:
     """Shows system message, task and newest turns; the oldest go where it would have more than ``tokens``.
 
     So many go at once that a share ``keep`` of the room for turns is left, so that a prompt extends the one before it for a
     while. The newest turn always stays.
     """
     begin = window_begin(talk.sizes(talk.passages), talk.frame() + talk.size(talk.head), tokens, keep)
-    return Shown((*talk.head, *flat(talk.passages[begin:])))
+    return ContextShown((*talk.head, *flat(talk.passages[begin:])))
 
 
 def window_begin(sizes: Sequence[int], head: int, most: int, keep: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.agents.contexts.core import Conversation, Shown, flat
+from turnwise.agents.contexts.core import ContextShown, TalkSoFar, flat
 from turnwise.agents.contexts.summary import rewritten
 from turnwise.registry import component
 
@@ -14,7 +14,7 @@ SAID = "Your report:"
 
 
 @component("context", "workspace", paper="2511.07327")
-def workspace(talk: Conversation, *, every: int = 1, ask: str = ASK, said: str = SAID) -> Shown:
+def workspace(talk: TalkSoFar, *, every: int = 1, ask: str = ASK, said: str = SAID) -> ContextShown:
     """Shows the task, the policy's report and the newest turn; the report is written anew after every ``every`` actions.
 
     IterResearch (Chen et al. 2025): the state of each round is (question, report, last action and its result), so that the
@@ -27,4 +27,4 @@ def workspace(talk: Conversation, *, every: int = 1, ask: str = ASK, said: str =
         if passage.memory:
             break
         acted += 1
-    return Shown((*head, *flat(passages)), ask if acted >= max(every, 1) else "")
+    return ContextShown((*head, *flat(passages)), ask if acted >= max(every, 1) else "")

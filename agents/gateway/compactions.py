@@ -26,7 +26,7 @@ class Compaction(NamedTuple):
     summary: bool
 
 
-class _Said(NamedTuple):
+class _SaidReply(NamedTuple):
     number: int
     first: str
     words: str
@@ -36,7 +36,7 @@ class Compactions:
     """The replies of a session, by what they said and how their conversations began."""
 
     def __init__(self) -> None:
-        self._said: list[_Said] = []
+        self._said: list[_SaidReply] = []
         self._by_reply: dict[tuple[str, str], int] = {}
 
     def note(self, number: int, messages: Sequence[Message], reply: Message) -> None:
@@ -44,7 +44,7 @@ class Compactions:
         first, words = messages[0].content.strip(), reply.content.strip()
         self._by_reply[first, str(reply)] = number
         if len(words) >= TELLING:
-            self._said.append(_Said(number, first, words))
+            self._said.append(_SaidReply(number, first, words))
 
     def of(self, messages: Sequence[Message]) -> Compaction | None:
         """The reply that a conversation without a stored beginning goes on from; None: it begins one, or nobody knows."""

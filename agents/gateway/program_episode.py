@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from turnwise.agents.core import PREVIOUS, ROOT, History, Memory, Outcome, Policy, Reply, Served, after
+from turnwise.agents.core import PREVIOUS, ROOT, History, MemoryMark, Outcome, Policy, Reply, Served, after
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.actions import ActResult, offered
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -193,7 +193,7 @@ class ProgramEpisode:
         """A turn was written for the contexts after it, as shows when the program has told it."""
         turns = self.history.turns
         if turn < len(turns):
-            turns[turn] = replace(turns[turn], reply=turns[turn].reply._replace(memory=Memory()))
+            turns[turn] = replace(turns[turn], reply=turns[turn].reply._replace(memory=MemoryMark()))
 
     def _turn_of(self, action: Message) -> int | None:
         """The turn that an action belongs to; None: to none, the policy said nothing yet."""

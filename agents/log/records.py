@@ -24,7 +24,7 @@ from turnwise.agents.core import (
     Act,
     Episode,
     Finish,
-    Memory,
+    MemoryMark,
     Outcome,
     Reply,
     Served,
@@ -376,17 +376,17 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
     )
 
 
-def _from_memory(memory: Memory) -> dict[str, Json]:
+def _from_memory(memory: MemoryMark) -> dict[str, Json]:
     """Write the mark of a turn of kind ``memory``; what was asked is the end of the observation, and is counted alone."""
     told = {"told": memory.told.to_json()} if memory.told else {}
     return {"asked": len(memory.asked), **told}
 
 
-def _to_memory(data: Mapping[str, Any], observation: Messages) -> Memory:
+def _to_memory(data: Mapping[str, Any], observation: Messages) -> MemoryMark:
     begins = len(observation) - data["asked"]
     if begins < 0:
         raise ValueError("a turn of kind memory was asked more than it read")
-    return Memory(Messages(observation[begins:]), Messages.from_json(data.get("told", ())))
+    return MemoryMark(Messages(observation[begins:]), Messages.from_json(data.get("told", ())))
 
 
 def _from_served(served: Served) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from turnwise.agents.contexts.core import View, look, make_context
+from turnwise.agents.contexts.core import ContextView, look, make_context
 from turnwise.agents.contexts.recollection import recollection
 from turnwise.agents.core import (
     Completion,
@@ -267,24 +267,24 @@ class DemonstrationPolicy:
         self.policy.close()
 
 
-class Prompt(NamedTuple):
+class NextPrompt(NamedTuple):
     """The tokens to be added before the next reply, whether they are all there is, and the context that they write."""
 
     ids: tuple[int, ...]
     fresh: bool
-    view: View
+    view: ContextView
 
 
-def prompt_of(history: History, renderer: Renderer) -> Prompt:
+def prompt_of(history: History, renderer: Renderer) -> NextPrompt:
     """The prompt of the next turn, as the renderer's context manager lets the policy see the conversation."""
     last = history.turns[-1].reply.action_ids if history.turns else ()
     view = look(renderer.context, history, renderer.measure)
     kept = history.rendered = renderer.conversation(history.rendered)
     if not last or not history.token_ids or not view.extends:
         # the first turn, the last one was played by another policy, or a context manager rewrote what stood
-        return Prompt(renderer.start(view.messages, view.tools, kept), True, view)
+        return NextPrompt(renderer.start(view.messages, view.tools, kept), True, view)
     extension = renderer.extend(view.messages, view.new, last[-1], view.tools, kept)
-    return Prompt(extension.ids, extension.fresh, view)
+    return NextPrompt(extension.ids, extension.fresh, view)
 
 
 def sampling_seed(history: History) -> int:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.agents.contexts.core import Look, Measure
+from turnwise.agents.contexts.core import Look, TokenCounter
 from turnwise.agents.tokens.encoding import MOST_KEPT, ControlToken, Encoder, plain
 from turnwise.agents.tokens.frames import TailFrames
 from turnwise.agents.tokens.growing import GrowingChat
@@ -122,9 +122,9 @@ class Renderer:
         return tuple(token for token, _ in same)[::-1]
 
     @functools.cached_property
-    def measure(self) -> Measure:
+    def measure(self) -> TokenCounter:
         """Counts tokens for a context manager. A message's are those that it adds to a conversation, up to a few."""
-        return Measure(lambda messages: sum(map(self._size, messages)), self._frame)
+        return TokenCounter(lambda messages: sum(map(self._size, messages)), self._frame)
 
     def _size(self, message: Message) -> int:
         text = message.content + "".join(

@@ -64,7 +64,7 @@ def count(text: str) -> int:
     return len(_PIECE.findall(text))
 
 
-class _Told:
+class _ToldLines:
     """The text of an episode so far, line by line, with the turn and the tokens up to its end."""
 
     def __init__(self, head: Messages) -> None:
@@ -95,7 +95,7 @@ def _lines(messages: Messages) -> list[str]:
 def horizon(env: AgentEnv[Any], task: Task, seed: int = 0) -> Horizon:
     """How far back the solution of a task must remember."""
     walked = walk(env, task, "gold", seed=seed)
-    told, ages, unshown = _Told(walked.first), list[Age | None](), 0
+    told, ages, unshown = _ToldLines(walked.first), list[Age | None](), 0
     used = set[int]()  # turns whose observation was needed
     for turn, (action, step) in enumerate(zip(walked.actions, walked.steps, strict=True)):
         env.restore(walked.moments[turn])
@@ -120,7 +120,7 @@ def horizon(env: AgentEnv[Any], task: Task, seed: int = 0) -> Horizon:
 def remembers(env: AgentEnv[Any], task: Task, tokens: int, seed: int = 0) -> bool:
     """Play a task with a memory of so many tokens; say whether it was solved."""
     first, _ = env.reset(seed=seed, options={"task": task})
-    told, turn = _Told(first), 0
+    told, turn = _ToldLines(first), 0
     while True:
         rng = derive_rng("forgetful", task.id, seed, turn)
         action = (
@@ -133,7 +133,7 @@ def remembers(env: AgentEnv[Any], task: Task, tokens: int, seed: int = 0) -> boo
         turn += 1
 
 
-def _knows(told: _Told, env: AgentEnv[Any], turn: int, tokens: int) -> bool:
+def _knows(told: _ToldLines, env: AgentEnv[Any], turn: int, tokens: int) -> bool:
     try:
         ages = [told.since(line, turn) for line in env.needs(env.state)]
     except LookupError:

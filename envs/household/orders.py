@@ -29,7 +29,7 @@ HORIZONS: Mapping[int, Mapping[str, Json]] = {
 ROOM: Mapping[str, Json] = {"receptacles": 10, "objects": 240}
 
 
-class Kept(NamedTuple):
+class KeptOrders(NamedTuple):
     """What is done at once after an act: how many orders are carried out, and what is said of it."""
 
     state: HouseState
@@ -75,7 +75,7 @@ def drawn_orders(
     return orders
 
 
-def keep(state: HouseState) -> Kept:
+def keep(state: HouseState) -> KeptOrders:
     """Count the orders that are carried out, and tell the next one."""
     orders, said = state.house.orders, list[str]()
     while state.served < len(orders) and state.at[orders[state.served].object] == orders[state.served].place:
@@ -83,7 +83,7 @@ def keep(state: HouseState) -> Kept:
         said.append("Done." if state.house.full else "done .")
         if state.served < len(orders):
             said.append(order_text(state.house, state.served))
-    return Kept(state, "\n".join(said))
+    return KeptOrders(state, "\n".join(said))
 
 
 def order_text(house: House, number: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.agents.contexts.core import Look, make_context, read_context
-from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, Memory, Reply, Sampling, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, MemoryMark, Reply, Sampling, Turn
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.log.records import Record, from_line, to_line
 from turnwise.agents.models.small import train_tokenizer
@@ -166,7 +166,7 @@ def test_a_note_takes_no_turn_and_stays_when_turns_go() -> None:
     assert episode.success
     assert memories(episode) == [1]
     assert len(turns) == TURNS + 1
-    assert turns[1].reply.memory == Memory(told=turns[2].observation)
+    assert turns[1].reply.memory == MemoryMark(told=turns[2].observation)
     assert [message.content for message in turns[2].observation] == ["Noted."]
     assert turns[2].reply.parent == PREVIOUS
     told = TOKENIZER.decode(list(engine.asked[-1].prompt_ids))
@@ -259,7 +259,7 @@ def test_a_script_is_told_of_no_context() -> None:
 def test_a_memory_turn_is_asked_nothing_that_the_environment_said() -> None:
     asked = Message("user", "Write.")
     history = History(LongCount(), TASK, 0, LongCount().reset(seed=0, options={"task": TASK})[0])
-    history.note(Reply(Message("assistant", "notes"), memory=Memory(Messages([asked]))), "key")
+    history.note(Reply(Message("assistant", "notes"), memory=MemoryMark(Messages([asked]))), "key")
     turn: Turn = history.turns[0]
     assert (turn.kind, turn.acts) == ("memory", None)
     assert turn.observation[-1] == asked

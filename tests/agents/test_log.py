@@ -21,7 +21,7 @@ from turnwise.agents.core import (
     Act,
     Episode,
     Finish,
-    Memory,
+    MemoryMark,
     Outcome,
     Reply,
     Served,
@@ -115,7 +115,7 @@ def remembered(turn: Turn, asked: int, told: list[Message] | None) -> Turn:
     """The turn as one of kind memory, if anything is told of that."""
     if told is None:
         return turn
-    memory = Memory(Messages(turn.observation[max(len(turn.observation) - asked, 0) :]), Messages(told))
+    memory = MemoryMark(Messages(turn.observation[max(len(turn.observation) - asked, 0) :]), Messages(told))
     return replace(turn, reply=turn.reply._replace(memory=memory))
 
 

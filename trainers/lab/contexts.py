@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from turnwise.agents.contexts.core import Conversation, Look, Measure, Passage, Shown
+from turnwise.agents.contexts.core import ContextShown, Exchange, Look, TalkSoFar, TokenCounter
 from turnwise.envs.messages import Message, Messages
 from turnwise.registry import Component, components
 from turnwise.tools.core import Tool, ToolCall
@@ -25,7 +25,7 @@ from turnwise.trainers.lab.processes import lopsided, made_up, signals
 GROUP = 2
 EXACT = 1e-9
 HEAD = Messages([Message("user", "Which way does the key lie? You may leave with what you have.")])
-COUNTED = Measure(lambda messages: len(messages), lambda tools: 0)
+COUNTED = TokenCounter(lambda messages: len(messages), lambda tools: 0)
 BUDGET = 4
 """Messages that fit; the whole conversation before the last action has five."""
 OPTIONS = {"notes": {"tokens": 2 * BUDGET - len(HEAD)}, "clear": {"keep": 1}}
@@ -34,15 +34,15 @@ VARIANTS = {"gae": ({"lam": 0.9},), "gae_token": ({"lam": 0.9},)}
 """Options of rules that are worth a row of their own."""
 
 
-class _Moment(NamedTuple):
+class _WorldMoment(NamedTuple):
     """A moment of the episode: how many actions were taken, what the hint said (-1: nothing yet), and what was said so far."""
 
     acted: int = 0
     hint: int = -1
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[Exchange, ...] = ()
 
 
-class _Choice(NamedTuple):
+class _WorldChoice(NamedTuple):
     """What can be decided in a moment: the context, the messages by action, and whether it is a memory."""
 
     context: tuple[str, ...]
@@ -52,7 +52,7 @@ class _Choice(NamedTuple):
 
 
 @dataclass
-class _Listed:
+class _ListedProcess:
     """The process in the making."""
 
     look: Look
@@ -63,7 +63,7 @@ class _Listed:
     contexts: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
     memory: set[int] = field(default_factory=set[int])
 
-    def enter(self, moment: _Moment) -> int:
+    def enter(self, moment: _WorldMoment) -> int:
         """Number a moment and all that comes of it."""
         number = len(self.seen)
         choice = _choice(self.look, moment)
@@ -79,19 +79,19 @@ class _Listed:
         return number
 
 
-def _choice(look: Look, moment: _Moment) -> _Choice:
-    shown = look(Conversation(HEAD, moment.passages, (), COUNTED))
+def _choice(look: Look, moment: _WorldMoment) -> _WorldChoice:
+    shown = look(TalkSoFar(HEAD, moment.passages, (), COUNTED))
     written = bool(moment.passages) and moment.passages[-1].memory
     context = tuple(f"{message.role}: {message}" for message in shown.messages)
     words = [Message("assistant", "0"), Message("assistant", "1")]
     if shown.ask and moment.passages and not written:
-        return _Choice((*context, shown.ask), words, True)
+        return _WorldChoice((*context, shown.ask), words, True)
     if shown.tools and moment.acted == 1 and not written:
-        return _Choice(context, (*words, *_calls(shown)), False, shown.tools)
-    return _Choice(context, words, False)
+        return _WorldChoice(context, (*words, *_calls(shown)), False, shown.tools)
+    return _WorldChoice(context, words, False)
 
 
-def _calls(shown: Shown) -> Iterator[Message]:
+def _calls(shown: ContextShown) -> Iterator[Message]:
     """Calls of the manager's tool, with either symbol as its words."""
     (tool,) = shown.tools
     for symbol in "01":
@@ -100,24 +100,26 @@ def _calls(shown: Shown) -> Iterator[Message]:
         yield Message("assistant", "", (ToolCall(tool.spec.name, arguments, "call_0"),))
 
 
-def _ways(moment: _Moment, choice: _Choice, action: int) -> Iterator[tuple[float, float, _Moment | None]]:
+def _ways(
+    moment: _WorldMoment, choice: _WorldChoice, action: int
+) -> Iterator[tuple[float, float, _WorldMoment | None]]:
     """Whatever may come of an action: how likely, what it pays, and the moment after it."""
     said, passages = choice.messages[action], moment.passages
     if choice.memory:
-        yield 1.0, 0.0, moment._replace(passages=(*passages, Passage(said, Messages(), True)))
+        yield 1.0, 0.0, moment._replace(passages=(*passages, Exchange(said, Messages(), True)))
     elif said.tool_calls:
         (tool,), (call,) = choice.tools, said.tool_calls
         told = Messages([Message("tool", str(tool.function(**call.arguments)), tool_call_id=call.id)])
-        yield 1.0, 0.0, moment._replace(passages=(*passages, Passage(said, told, True)))
+        yield 1.0, 0.0, moment._replace(passages=(*passages, Exchange(said, told, True)))
     elif moment.acted == 0 and action == 0:
         yield 1.0, 0.4, None
     elif moment.acted == 0:
         for hint in (0, 1):
             told = Messages([Message("user", f"It lies at {hint}.")])
-            yield 0.5, 0.0, _Moment(1, hint, (*passages, Passage(said, told)))
+            yield 0.5, 0.0, _WorldMoment(1, hint, (*passages, Exchange(said, told)))
     elif moment.acted == 1:
         told = Messages([Message("user", "You stand before both.")])
-        yield 1.0, 0.1 * action, _Moment(2, moment.hint, (*passages, Passage(said, told)))
+        yield 1.0, 0.1 * action, _WorldMoment(2, moment.hint, (*passages, Exchange(said, told)))
     else:
         yield 1.0, float(action == moment.hint), None
 
@@ -129,14 +131,14 @@ def managed(entry: Component | None) -> Process:
     else:
         options = {"tokens": BUDGET, **OPTIONS.get(entry.name, {})}
         look = entry.build({name: value for name, value in options.items() if name in entry.options})
-    listed = _Listed(look)
-    listed.enter(_Moment())
+    listed = _ListedProcess(look)
+    listed.enter(_WorldMoment())
     name = entry.name if entry else "whole"
     return Process(name, listed.branches, 8, "", tuple(listed.seen), frozenset(listed.memory))
 
 
-def _whole(talk: Conversation) -> Shown:
-    return Shown((*talk.head, *(message for passage in talk.passages for message in passage.messages)))
+def _whole(talk: TalkSoFar) -> ContextShown:
+    return ContextShown((*talk.head, *(message for passage in talk.passages for message in passage.messages)))
 
 
 class ContextBias(NamedTuple):

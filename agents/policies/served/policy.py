@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import httpx2
 import openai
 
-from turnwise.agents.contexts.core import Look, Measure, View, look
+from turnwise.agents.contexts.core import ContextView, Look, TokenCounter, look
 from turnwise.agents.core import Finish, History, Reply, Served, Usage
 from turnwise.agents.execution.calls import REPLY_UNTIL
 from turnwise.agents.policies.scoring import GivenReply, YesNo
@@ -82,7 +82,7 @@ def _letters(messages: Sequence[Message]) -> int:
     return sum(len(message.content) for message in messages) + sum(map(len, calls))
 
 
-WORDS = Measure(
+WORDS = TokenCounter(
     lambda messages: _letters(messages) // 4 + 4 * len(messages),
     lambda tools: sum(len(json.dumps(one.spec.to_json())) for one in tools) // 4,
 )
@@ -93,7 +93,7 @@ class _Requested(NamedTuple):
     """A request before a server's manners: what it is made of, and what of it nobody asked for."""
 
     history: History
-    view: View
+    view: ContextView
     keys: Mapping[str, Json]
     unasked: frozenset[str]
     wishes: frozenset[str]

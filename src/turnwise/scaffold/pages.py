@@ -137,9 +137,9 @@ TEXTS: Mapping[str, PageText] = {
         "`form` tells how the spec is written (`mine:MODEL@URL`); `files` gives the files that decide how it plays, so that an evaluation notices when they change. A policy for yourself alone needs no registration: `--policy python:FILE.py:OBJECT`.",
     ),
     "context": PageText(
-        "A function from a `Conversation` (what was said before the first action, and each message of the policy with its answer) to what is `Shown`.",
+        "A function from a `TalkSoFar` (what was said before the first action, and each message of the policy with its answer) to what is `ContextShown`.",
         "sampling: {context: {name: mine}}   # or turnwise eval SUITE --policy vllm:PATH --context mine:OPTION=VALUE",
-        "It is a pure function, so that a resumed or forked episode is shown the same. `Shown(messages, ask=…)` has the policy write for its own later contexts: its reply makes a turn of kind `memory`, of which the environment is not told, and which stands among `talk.passages` from then on. A reply that calls nothing but `Shown.tools` makes such a turn, too. Between two actions there is at most one. `talk.size` counts tokens of messages, and `talk.frame` those of a prompt that are of no message.",
+        "It is a pure function, so that a resumed or forked episode is shown the same. `ContextShown(messages, ask=…)` has the policy write for its own later contexts: its reply makes a turn of kind `memory`, of which the environment is not told, and which stands among `talk.passages` from then on. A reply that calls nothing but `ContextShown.tools` makes such a turn, too. Between two actions there is at most one. `talk.size` counts tokens of messages, and `talk.frame` those of a prompt that are of no message.",
     ),
     "dialect": PageText(
         "A `Dialect`: `render` writes calls as text, `parse` reads them, `usage` tells a model how.",
