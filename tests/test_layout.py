@@ -39,7 +39,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     ],
     "trainers": [
         "core", "sink", "kit", "credit", "loss", "reduce", "correction", "reward", "filter", "shape",
-        "schedule", "judge", "strategy", "sampler", "hack_meter", "guide",
+        "schedule", "judge", "strategy", "sampler", "hack_meter", "trust", "guide",
         "learn", "search", "signal", "source", "teacher", "recipe", "others", "report", "compare", "run", "lab", "check", "view", "audit", "mismatch", "bench",
     ],
 }  # fmt: skip

@@ -56,6 +56,7 @@ class AuditFinding:
         curves: of one picture, whose axes ``axes`` names.
         said: sentences for whoever reads the figures, the verdict first.
         data: what only ``--json`` shows, such as ids of tasks.
+        failures: reasons for an exit code of 1, which are said too.
     """
 
     figures: Sequence[AuditFigure] = ()
@@ -64,6 +65,7 @@ class AuditFinding:
     axes: tuple[str, str] = ("", "")
     said: Sequence[str] = ()
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    failures: Sequence[str] = ()
 
     def value(self, name: str) -> float | None:
         """The figure of that name."""
@@ -94,6 +96,7 @@ class AuditFinding:
             ],
             "said": [*self.said],
             **({"data": dict(self.data)} if self.data else {}),
+            **({"failures": [*self.failures]} if self.failures else {}),
         }
 
 

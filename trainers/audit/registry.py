@@ -14,11 +14,18 @@ from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.audit.core import MARK, Audit, AuditFinding
 
-SUBJECTS: Mapping[str, str] = {"run": "training", "log": "logs", "eval": "evaluations", "tasks": "task_sets"}
+SUBJECTS: Mapping[str, str] = {
+    "run": "training",
+    "log": "logs",
+    "eval": "evaluations",
+    "tasks": "task_sets",
+    "judge": "judges",
+    "env": "rewards",
+}
 """Sub-commands, and the folder in which the audits of each lie."""
 
 
-_SPOKEN: Mapping[str, str] = {"eval": "evaluations", "tasks": "tasks"}
+_SPOKEN: Mapping[str, str] = {"eval": "evaluations", "tasks": "tasks", "env": "an environment"}
 
 
 class NotMeasured(NamedTuple):
@@ -38,6 +45,11 @@ class AuditReport:
     findings: Mapping[str, AuditFinding]
     refused: Sequence[NotMeasured]
     notes: Sequence[str] = ()
+
+    @property
+    def failures(self) -> list[str]:
+        """Every reason for an exit code of 1 that findings have told."""
+        return [said for finding in self.findings.values() for said in finding.failures]
 
     def to_json(self) -> dict[str, Json]:
         """One JSON object."""

@@ -1,0 +1,1 @@
+"""Audits of a judge: its verdicts on episodes whose truth is known."""
