@@ -70,5 +70,5 @@ def verdict(
 
 def _numbers(answer: str) -> set[int] | None:
     """The turns that an answer calls wrong; None where it does not say."""
-    lines = re.findall(r"^\W*WRONG:\W*(none\b|\d[\d,\s]*)", answer, re.MULTILINE | re.IGNORECASE)
+    lines = re.findall(r"^[^\w\n>]*WRONG:[^\w\n]*(none\b|\d[\d, ]*)", answer, re.MULTILINE | re.IGNORECASE)
     return None if not lines else {int(n) for n in re.findall(r"\d+", lines[-1])}

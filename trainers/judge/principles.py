@@ -43,7 +43,9 @@ def scores(answer: str, turns: int) -> list[float]:
     """The share of the principles that each turn follows, according to the judge's answer."""
     found = [0.0] * turns
     for number, kept, total in re.findall(
-        r"^\W*TURN\s+(\d+)\W*:\s*(\d+)\s*/\s*(\d+)", answer, re.MULTILINE | re.IGNORECASE
+        r"^[^\w\n>]*TURN[ \t]+(\d{1,6})[^\w\n]*:[^\w\n]*(\d{1,6})\s*/\s*(\d{1,6})",
+        answer,
+        re.MULTILINE | re.IGNORECASE,
     ):
         n, s, m = int(number), int(kept), int(total)
         if 1 <= n <= turns:

@@ -59,6 +59,8 @@ async def _rank(judge: Policy, group: Group) -> Group:
 def points(answer: str) -> tuple[float, float]:
     """The points of both sides according to the judge's answer; 5 for both where it gives none."""
     found = re.findall(
-        r"^\W*POINTS:\s*(\d+(?:\.\d+)?)\D+(\d+(?:\.\d+)?)", answer, re.MULTILINE | re.IGNORECASE
+        r"^[^\w\n>]*POINTS:[^\w\n]*(\d{1,6}(?:\.\d{1,6})?)[^\d\n]+(\d{1,6}(?:\.\d{1,6})?)",
+        answer,
+        re.MULTILINE | re.IGNORECASE,
     )
     return (float(found[-1][0]), float(found[-1][1])) if found else (5.0, 5.0)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.agents.core import Episode, Policy, Reply
 from turnwise.agents.policies.registry import make_policy
-from turnwise.agents.rollout import rollout_episode
+from turnwise.agents.rollout import Limits, rollout_episode
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.errors import EngineError, RecipeError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
+from turnwise.trainers.kit.purse import charge, may_ask
 
 if TYPE_CHECKING:  # a judge is asked where torch is not installed, too
     from turnwise.trainers.core import Group
@@ -25,6 +28,15 @@ SHOWN = 1500
 """Characters of one message that a judge sees: its beginning and its end."""
 TOGETHER = 32
 """Questions in flight."""
+ANSWER_S = 300.0
+"""Seconds after which a judge that has not answered is given up."""
+REMEMBERED = 20_000
+"""Answers that are kept of a policy: the same question to the same weights is asked once."""
+
+
+class _Answered(NamedTuple):
+    policy: Policy
+    answers: dict[Json, str]
 
 
 class JudgeQuestion(AgentEnv[str]):
@@ -80,39 +92,80 @@ def _made(spec: str) -> Policy:
     return make_policy(spec)
 
 
+_answers: OrderedDict[int, _Answered] = OrderedDict()
+_POLICIES = 8
+
+
+def _answered(policy: Policy) -> dict[Json, str]:
+    """The answers of a policy that are known; it is kept with them, so that no other one has its identity."""
+    if id(policy) not in _answers:
+        _answers[id(policy)] = _Answered(policy, {})
+    _answers.move_to_end(id(policy))
+    while len(_answers) > _POLICIES:
+        _answers.popitem(last=False)
+    return _answers[id(policy)].answers
+
+
 async def ask(policy: Policy, questions: Sequence[str], *names: Json) -> list[str]:
     """The policy's answers, in order. ``names`` make repeated questions different samples.
 
+    What was asked before, of the same weights, is not asked again. Tokens, cost and seconds are charged to the judge that asks.
+
     Raises:
-        EngineError: the judge cannot be reached. An update without its judge is not made.
+        EngineError: the judge cannot be reached, or does not answer in time. An update without its judge is not made.
+        RunError: the judge has used up its budget.
     """
     free = asyncio.Semaphore(TOGETHER)
+    known = _answered(policy)
+    began = time.monotonic()
 
     async def one(question: str) -> str:
+        key = (policy.version, question, *names)
         async with free:
+            if key in known:
+                charge(questions=1, known=1)
+                return known[key]
+            may_ask()
             reply = await answer(policy, question, *names)
-        return reply.message.content if reply is not None else ""
+        known[key] = reply.message.content if reply is not None else ""
+        if len(known) > REMEMBERED:
+            del known[next(iter(known))]
+        return known[key]
 
-    return list(await asyncio.gather(*map(one, questions)))
+    try:
+        return list(await asyncio.gather(*map(one, questions)))
+    finally:
+        charge(seconds=time.monotonic() - began)
 
 
 async def answer(policy: Policy, question: str, *names: Json) -> Reply | None:
     """The policy's answer with what it took; None if it had no room for one.
 
     Raises:
-        EngineError: the judge cannot be reached.
+        EngineError: the judge cannot be reached, or does not answer in time.
     """
     seed = derive_rng("judge", question, *names).getrandbits(62)
-    episode = await rollout_episode(JudgeQuestion(), policy, Task("judge", question), seed=seed)
+    limits = Limits(generate_s=ANSWER_S)
+    episode = await rollout_episode(
+        JudgeQuestion(), policy, Task("judge", question), seed=seed, limits=limits
+    )
+    turns = episode.trajectory.turns if episode.trajectories else ()
+    if turns:
+        told = turns[-1].reply.served.usage
+        known = told.prompt is not None or told.completion is not None
+        charge(told if known else told._replace(completion=turns[-1].reply.tokens), questions=1)
     if not episode.outcome.counts:
         raise EngineError(
             f"The judge {policy.name} did not answer: {episode.error[:200]}", "See to it that it is up."
         )
-    return episode.trajectory.turns[-1].reply if episode.trajectory.turns else None
+    return turns[-1].reply if turns else None
 
 
 def transcript(episode: Episode) -> str:
-    """The task and all turns, numbered from 1, as a judge reads them."""
+    """The task and all turns, numbered from 1, as a judge reads them.
+
+    Further lines of a message begin with ``> ``, so that no message can pass for a turn, or for a line of the judge's own.
+    """
     trajectory = episode.trajectory
     return transcript_of([(turn.observation, turn.action) for turn in trajectory.turns], trajectory.final)
 
@@ -121,10 +174,10 @@ def transcript_of(turns: Iterable[tuple[Messages, Message]], final: Messages) ->
     """The same of what was told and said, turn by turn, and of what was told last."""
     lines: list[str] = []
     for number, (told, action) in enumerate(turns, 1):
-        lines += [f"[told] {_short(m.content)}" for m in told if m.role != "system"]
+        lines += [f"[told] {_quoted(m.content)}" for m in told if m.role != "system"]
         called = " ".join(f"{call.name}({call.arguments})" for call in action.tool_calls)
-        lines.append(f"[turn {number}] {_short(f'{action.content} {called}'.strip())}")
-    lines += [f"[told] {_short(m.content)}" for m in final if m.role != "system"]
+        lines.append(f"[turn {number}] {_quoted(f'{action.content} {called}'.strip())}")
+    lines += [f"[told] {_quoted(m.content)}" for m in final if m.role != "system"]
     return "\n".join(lines)
 
 
@@ -133,5 +186,7 @@ def counting(group: Group) -> list[int]:
     return [i for i, episode in enumerate(group) if episode.outcome.counts and episode.trajectory.turns]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"
+def _quoted(text: str) -> str:
+    """A message, cut in its middle where it is long, its further lines marked as quoted."""
+    short = text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"
+    return "\n> ".join(short.splitlines())

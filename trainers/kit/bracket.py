@@ -16,7 +16,7 @@ Compare = Callable[[int, int], Awaitable[tuple[float, float]]]
 async def standings(n: int, compare: Compare) -> list[float]:
     """1 − place/(n − 1) of each competitor: 1 for the champion, 0 for the last; 1/2 for one that is alone.
 
-    The loser of a later round stands above that of an earlier one; within a round mean points decide, then the
+    Where all have the same points in the mean nobody is better, and each stands at 1/2 (ours). The loser of a later round stands above that of an earlier one; within a round mean points decide, then the
     seed.
 
     >>> import asyncio
@@ -39,6 +39,8 @@ async def standings(n: int, compare: Compare) -> list[float]:
 
     for other in range(1, n):
         await meet(0, other)
+    if len({fmean(told) for told in points}) == 1:
+        return [0.5] * n
     seeds = sorted(range(n), key=lambda i: (-fmean(points[i]), i))
     size = 1 << (n - 1).bit_length()
     alive: list[int | None] = [seeds[s] if s < n else None for s in bracket(size)]

@@ -28,7 +28,7 @@ Criteria:
 
 End with one line for each criterion: `CRITERION n: yes` or `CRITERION n: no`."""
 _ANSWER = re.compile(
-    r"^[^\w\n]*CRITERION[ \t]+(\d{1,6})[^\w\n]*:[^\w\n]*(yes|no)\b", re.MULTILINE | re.IGNORECASE
+    r"^[^\w\n>]*CRITERION[ \t]+(\d{1,6})[^\w\n]*:[^\w\n]*(yes|no)\b", re.MULTILINE | re.IGNORECASE
 )
 
 

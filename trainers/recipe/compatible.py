@@ -28,6 +28,7 @@ from turnwise.trainers.recipe.part import LossPart, needs_of, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.scheduled import misfitting_schedules
 from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.trusted import misfits_of_requirements
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.choose import measurable
@@ -49,6 +50,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from _misfitting_context(recipe)
     yield from _misfitting_hosts(recipe)
     yield from misfits_of_the_meter(recipe)
+    yield from misfits_of_requirements(recipe)
 
 
 def _misfitting_hosts(recipe: Recipe) -> Iterator[RecipeProblem]:

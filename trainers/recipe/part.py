@@ -69,7 +69,8 @@ def payer_of(parts: Sequence[Part]) -> Payer:
     )
 
 
-def _as_list(value: Any) -> Any:
+def as_list(value: Any) -> Any:
+    """Return a value that stands alone as a list of it."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
@@ -142,5 +143,5 @@ class TeacherPart(Part):
     top: Annotated[Whole, Field(ge=0)] = 0
 
 
-InRow = Annotated[list[Part], BeforeValidator(_as_list), Field(min_length=1)]
+InRow = Annotated[list[Part], BeforeValidator(as_list), Field(min_length=1)]
 """Parts one after the other; one alone may be written without the brackets."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 import yaml
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from turnwise.envs.planted import PlantedKind
 from turnwise.registry import components
@@ -26,6 +26,7 @@ from turnwise.trainers.recipe.part import (
     SourcePart,
     TeacherPart,
     Whole,
+    as_list,
 )
 from turnwise.trainers.signal.choose import ChosenSignal, sources_of
 
@@ -379,6 +380,46 @@ class HackMeterOptions(Section):
     like that and hacks are taken in this run from the start."""
 
 
+class JudgeRequirement(Section):
+    """The rates of errors that a judge may have (docs/how-to/judges.md). At least one of the first three is given; the judge is asked about
+    episodes whose truth is known before it is paid, and its verdicts are compared with the environment's while it is."""
+
+    false_accept: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    """At most this share of failed episodes may be paid."""
+    false_reject: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    """At most this share of solved episodes may not be paid."""
+    error: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    """At most this share of episodes may be judged wrongly, solved and failed ones in equal parts; the one rate of judges that compare."""
+    level: Annotated[Number, Field(gt=0, lt=0.5)] = 0.05
+    """The true rates lie above what is stated of them with at most this chance, and a judge that keeps to them is stopped with at most this chance."""
+    labels: Annotated[Whole, Field(ge=20)] = 400
+    """The judge is asked about this many tasks of each suite, an episode or two each, before the run."""
+    signal: str = ""
+    """The verdict is read from this signal; unless given, from the judge's first that a part needs."""
+    fold: Literal["mean", "last", "min"] = "mean"
+    """From what is said of turns an episode's score is made so."""
+    threshold: Share = 0.5
+    """An episode counts as paid above this score."""
+
+
+class JudgeBudget(Section):
+    """What a judge's own model may use in a run, by what its server tells; the run stops when a limit is reached."""
+
+    tokens: Count | None = None
+    """It may read and write this many tokens."""
+    cost: Rate | None = None
+    """It may cost this much, in the currency of the server's answers or of the policy's option `price`."""
+    seconds: Rate | None = None
+    """It may be waited for this many seconds."""
+
+
+class JudgePart(Part):
+    """A judge, what is required of it, and what it may use."""
+
+    require: JudgeRequirement | None = None
+    budget: JudgeBudget | None = None
+
+
 class ScaleOptions(Section):
     """Staleness, learners and workers: how far playing runs ahead of learning (docs/asynchronous.md), how many learn together, and
     where environments are (docs/workers.md). With the defaults a run plays, learns, and plays again, in one process."""
@@ -458,9 +499,13 @@ class Recipe(Section):
     teacher: TeacherPart | None = None
     """The teacher says how likely it finds the sampled tokens (`turnwise list teacher`), for losses and credit rules that ask for
     it; `top` is the number of tokens that it would rather have seen, for losses that ask for these."""
-    judge: InRow = [Part(name="none")]
+    judge: Annotated[list[JudgePart], BeforeValidator(as_list), Field(min_length=1)] = [
+        JudgePart(name="none")
+    ]
     """Judges assess single turns, one after the other, for parts that ask for such process labels (`turnwise list
-    judge`); one alone needs no brackets."""
+    judge`); one alone needs no brackets. `require` refuses a run whose judge errs too often, such as `{false_accept: 0.02}` with the keys
+    `false_accept`, `false_reject`, `error`, `level`, `labels`, `signal`, `fold`, `threshold`; `budget` stops it, by `tokens`, `cost` or
+    `seconds` (docs/how-to/judges.md)."""
     signals: list[Part] = []
     """Here stand signals that have options, or that are chosen where several give what a part asks for (`turnwise list
     signal`). All others are found by what the parts need."""

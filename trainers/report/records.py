@@ -26,6 +26,7 @@ from turnwise.trainers.report.played import PlayCounter, PlayedTasks
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"
 RECIPE, OBJECTIVE = "recipe.yaml", "objective.txt"
 HACKS, PLANTED = "hack-meter.jsonl", "planted.jsonl.zst"
+JUDGES = "judges.jsonl"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from turnwise.trainers.guide.core import GuidePlayer, check_played, plays_instea
 from turnwise.trainers.hack_meter.meter import PlantedEpisode
 from turnwise.trainers.kit.asking import trained
 from turnwise.trainers.kit.meter import PartMeter
+from turnwise.trainers.kit.purse import JudgeUse, charged
 from turnwise.trainers.kit.reward_edits import part_total
 from turnwise.trainers.recipe.schema import Refill, Rollout
 from turnwise.trainers.run.again import play_on
@@ -177,7 +178,7 @@ async def collect(
     played: list[Group] = []
     rounds: list[int] = []
     alone: list[bool] = []
-    meter = PartMeter()
+    meter, use = PartMeter(), JudgeUse()
 
     def tokens() -> int:
         return runner.cost.tokens
@@ -206,11 +207,11 @@ async def collect(
         if parts.guides:
             check_played(groups, before if helped else (), shared_turns=parts.shared_turns)
         with meter.of("judge"):
-            played += await judged(parts, groups, policy)
+            played += await judged(parts, groups, policy, use)
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
-    figures = {**meter.metrics, "tail_seconds": tail.seconds}
+    figures = {**meter.metrics, **use.metrics, "tail_seconds": tail.seconds}
     if parts.guides and not plays_instead(parts.guides):
         figures["success_unguided"] = mean(alone) if alone else 0.0
     return assembled(options, parts, played, runner.cost, requests, rounds)._replace(figures=figures)
@@ -307,12 +308,17 @@ def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
     ]
 
 
-async def judged(parts: Parts, played: Sequence[Group], policy: Policy) -> list[Group]:
-    """The groups as the judges leave them, who may ask the policy that is trained; they are not shown what failed."""
+async def judged(
+    parts: Parts, played: Sequence[Group], policy: Policy, use: JudgeUse
+) -> list[Group]:
+    """The groups as the judges leave them, who may ask the policy that is trained; they are not shown what failed.
+
+    What they ask is added to ``use``.
+    """
     counting = [_counting(group) for group in played]
     shown: list[Group] = [[group[i] for i in found] for group, found in zip(played, counting, strict=True)]
-    with trained(policy):
-        for judge in parts.judges:
+    for judge, purse in zip(parts.judges, parts.purses, strict=True):
+        with trained(policy), charged(purse, use):
             shown = await judge(shown)
     return [
         [seen[found.index(i)] if i in found else episode for i, episode in enumerate(group)]

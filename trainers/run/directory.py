@@ -25,6 +25,7 @@ from turnwise.trainers.report.records import (
     EPISODES,
     EVALUATIONS,
     HACKS,
+    JUDGES,
     METRICS,
     OBJECTIVE,
     PLANTED,
@@ -80,6 +81,10 @@ class RunDirectory:
         """Append what the hack meter saw in an update."""
         self._append(HACKS, {"update": update, **values})
 
+    def log_judges(self, update: int, values: Mapping[str, Json]) -> None:
+        """Append what was found of a judge, before the run (update 0) or in an update."""
+        self._append(JUDGES, {"update": update, **values})
+
     def checkpoint(self, update: int) -> Path:
         """The folder of the checkpoint after this update."""
         return self.checkpoints / f"step-{update:06d}"
@@ -129,7 +134,7 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Drop the records of an attempt that ended before its first checkpoint."""
-        records = (METRICS, EVALUATIONS, HACKS, STARTED, EVENTS)
+        records = (METRICS, EVALUATIONS, HACKS, JUDGES, STARTED, EVENTS)
         logs = (*(self.path / name for name in records), self.episodes, self.planted)
         self._clear(*logs, self.model, self.start, self.warm, self.best, self.tensorboard)
 
@@ -145,7 +150,7 @@ class RunDirectory:
         self._clear(self.warm)
 
     def _keep(self, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
-        for name in (METRICS, EVALUATIONS, HACKS):
+        for name in (METRICS, EVALUATIONS, HACKS, JUDGES):
             path = self.path / name
             if path.exists():
                 kept = [row for row in json_lines(path, []) if wanted(row)]

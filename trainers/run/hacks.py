@@ -18,6 +18,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.hack_meter.meter import HackFound, HackMeter, PlantedEpisode
 from turnwise.trainers.hack_meter.planting import planted_requests
 from turnwise.trainers.kit.payer import Payer
+from turnwise.trainers.kit.purse import JudgeUse
 from turnwise.trainers.run.collect import CollectedGroups, judged
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import PlantOptions
@@ -68,7 +69,7 @@ class HackWatch:
             env_workers=workers or 0,
         )
         results = await runner([one.request for one in asked])
-        seen = await judged(parts, [[one.episode] for one in results], policy)
+        seen = await judged(parts, [[one.episode] for one in results], policy, JudgeUse())
         return [
             PlantedEpisode(one.kind, one.suite, episode)
             for one, (episode,) in zip(asked, seen, strict=True)

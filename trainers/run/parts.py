@@ -9,6 +9,7 @@ from typing import NamedTuple
 from turnwise.trainers.core import Credit, Filter, Judge, Shape, Stateful
 from turnwise.trainers.guide.core import Guide
 from turnwise.trainers.kit.payer import Payer
+from turnwise.trainers.kit.purse import JudgePurse, PurseLimits
 from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
 from turnwise.trainers.recipe.levels import level_of_correction
 from turnwise.trainers.recipe.part import (
@@ -20,7 +21,7 @@ from turnwise.trainers.recipe.part import (
     needs_of,
     payer_of,
 )
-from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.schema import JudgePart, Recipe
 from turnwise.trainers.source.core import Source, SourceContext, SourceDraw
 from turnwise.trainers.source.held_out import HeldOut
 from turnwise.trainers.strategy.runner import Strategy
@@ -63,6 +64,7 @@ class Parts(NamedTuple):
         shared_turns: several episodes may hold one and the same sampled turn, since a guide says so.
         judges: say of turns what they find, one after the other.
         judged_by: their names.
+        purses: what each of them used.
         paid_signals: the signals that the reward pays for.
         whole_groups: a group that lost an episode to a failure is dropped; else the others are trained on.
     """
@@ -78,6 +80,7 @@ class Parts(NamedTuple):
     guided_by: Sequence[str] = ()
     shared_turns: bool = False
     judged_by: Sequence[str] = ()
+    purses: Sequence[JudgePurse] = ()
     sources: Sequence[RunningSource] = ()
     paid_signals: frozenset[str] = frozenset()
     whole_groups: bool = False
@@ -87,6 +90,8 @@ class Parts(NamedTuple):
         """Those that remember, by KIND/NAME; a guide or a judge that is named again has its number behind it."""
         guides = _numbered("guide", self.guided_by, self.guides)
         judges = _numbered("judge", self.judged_by, self.judges)
+        purses = _numbered("purse", self.judged_by, self.purses) if self.purses else {}
+        limited = {name: one for name, one in purses.items() if any(getattr(one, "limits", ()))}
         terms = {f"loss/{term.name}": term.loss for term in self.objective.whole}
         sources = {f"source/{source.name}": source.source for source in self.sources}
         shown = {
@@ -94,7 +99,7 @@ class Parts(NamedTuple):
             for source in self.sources
             for term in source.objective.whole
         }
-        every = {**guides, **judges, **terms, **sources, **shown}
+        every = {**guides, **judges, **limited, **terms, **sources, **shown}
         return {name: part for name, part in every.items() if isinstance(part, Stateful)}
 
     def remembering(self, before: Parts) -> Parts:
@@ -146,10 +151,15 @@ def build_parts(recipe: Recipe) -> Parts:
         guided_by=[part.name for part in recipe.guide],
         shared_turns=any(part.component("guide").shared_turns for part in recipe.guide),
         judged_by=[part.name for part in recipe.judge],
+        purses=[JudgePurse(part.name, _limits(part)) for part in recipe.judge],
         sources=[_source(part, recipe.reduce, held_out) for part in recipe.source],
         paid_signals=needs_of(recipe.reward, "reward"),
         whole_groups=recipe.whole_groups,
     )
+
+
+def _limits(part: JudgePart) -> PurseLimits:
+    return PurseLimits() if part.budget is None else PurseLimits(**part.budget.model_dump())
 
 
 def _source(part: SourcePart, reduce: Part, held_out: HeldOut) -> RunningSource:

@@ -48,6 +48,7 @@ from turnwise.trainers.run.ranks import Ranks, RunRecipe, other_learners
 from turnwise.trainers.run.saving import KeptRun, Saving
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
+from turnwise.trainers.run.trusted import JudgeWatch
 from turnwise.trainers.run.vacuous import refuse_more
 from turnwise.trainers.run.warm import imitate
 from turnwise.trainers.run.world import Gathering
@@ -79,6 +80,7 @@ class Trainer:
         self.saving = Saving(self.options.keep, run, log)
         plant = self.options.plant
         self.hacks = HackWatch(plant, self.mixture, run, self.opponents) if plant else None
+        self.trusted = JudgeWatch(recipe, self.mixture, play, run)
         self._unfinished: BesideEvaluation | None = None
 
     @property
@@ -90,7 +92,7 @@ class Trainer:
     def stateful(self) -> dict[str, Stateful]:
         """Parts that checkpoints keep beside the learner."""
         own = {PART: self.hacks.meter} if self.hacks else {}
-        return {**self.lessons.stateful(self.session), **own}
+        return {**self.lessons.stateful(self.session), **own, **self.trusted.stateful}
 
     def tidy(self, loaded: LoadedCheckpoint | None) -> None:
         """Reset the directory to the state of the checkpoint ``loaded``; without it, to the beginning."""
@@ -118,14 +120,17 @@ class Trainer:
     async def run_all(self, session: TrainingSession, loaded: LoadedCheckpoint | None) -> None:
         """Do whatever is still to be done, from the warm start to the evaluation on the test split."""
         self.session = session
-        if loaded is not None:
+        if loaded is None:
+            await self.trusted.examine(self._stage)
+        else:
             # The moments of divided weights are restored once they are divided, in parts.
             moments = self.saving.saved < 0 or not self.options.session.roles.divided
             restore(loaded.path, session.learner, self.stateful, loaded.state, moments=moments)
         if self.saving.saved >= 0:
             self.log(f"resumed after update {self.progress.update}")
-            if self.hacks is not None:
+            if self.hacks:
                 self.hacks.refuse_to_go_on()
+            self.trusted.refuse_to_go_on()
         elif self.options.warm is not None and not await self._warm_start(self.options.warm):
             self.log("stopped in the warm start; go on with --resume")
             return
@@ -293,6 +298,7 @@ class Trainer:
             update.metrics |= self.hacks.see(
                 update.number, self.lessons.parts.reward, update.played, update.lesson.result
             )
+        update.metrics |= self.trusted.see(update.number, update.played.played, self.lessons.recipe)
         await update.publish(self._push)
         self.events.tell("published", version=self.progress.update, stall=update.metrics["sync_seconds"])
         await self._evaluate(update)
@@ -346,15 +352,16 @@ class Trainer:
         self.events.tell("update", update=done.update, **shown)
         self.session.write_scalars(done.update, metrics)
         due = self._ends or done.best_update == done.update or self.saving.due(done.update)
-        due = due or (self.hacks is not None and self.hacks.stops)
+        due = due or bool((self.hacks and self.hacks.stops) or self.trusted.alarms)
         if due and self.saving.saved != done.update:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
         self.log(update_line(done.update, self.recipe.updates, metrics, nothing.why if nothing else ""))
         if said := alarm(self.lessons.recipe, metrics):
             self.log(said)
-        if self.hacks is not None:
+        if self.hacks:
             self.hacks.conclude(self.log)
+        self.trusted.conclude(self.log)
         if nothing is not None and done.update < self.recipe.updates:
             refuse_more(nothing, done.vacuous, self.recipe.rollout.max_vacuous)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-_HALVINGS = 50
+_HALVINGS = 40
 
 
 def binomial_below(k: int, n: int, p: float) -> float:

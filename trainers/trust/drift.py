@@ -6,11 +6,9 @@ within its requirement is called wrong in at most a share ``level`` of all runs,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from turnwise.tasks.core import Json
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.hack_meter.meter import RateTest
 from turnwise.trainers.trust.asked import errors_of
 from turnwise.trainers.trust.requirement import Requirement
@@ -51,11 +49,11 @@ class JudgeDrift:
             found[f"{name}_evidence"] = max(0.0, test.capital.log / test.needed)
         return found
 
-    def state(self) -> dict[str, Json]:
+    def state(self) -> PartState:
         """Everything that it remembers."""
-        return {name: test.state() for name, test in self.tests.items()}
+        return PartState({name: test.state() for name, test in self.tests.items()})
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: PartState) -> None:
         """Remember it again."""
         for name, test in self.tests.items():
-            test.restore(state[name])
+            test.restore(state.numbers[name])
