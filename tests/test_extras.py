@@ -79,6 +79,8 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
     "chats a --out chats.jsonl": "",
     "compare a b": "",
     "audit eval a b": "",
+    "audit env calc/easy --tasks 2": "",
+    "audit judge gold calc/easy": "train",
     "compare a b --plot chart.svg": "plots",
     "credit-quality --suite calc/easy": "train",
     "explain shop-quick --set seed=90210": "train",

@@ -40,6 +40,8 @@ LINES: list[tuple[list[str], bool]] = [
     (["new-env", "bad\x1b[2Jname"], True),
     (["new-part", "credit", "bad\x1b[2Jname"], True),
     (["audit", "log", "damaged"], False),
+    (["audit", "env", "test/hostile", "--tasks", "2"], False),
+    (["audit", "judge", "no\x1b[2Jjudge"], True),
     (["compare", "no\x1b[2Jrun", "other"], True),
     (["eval", "test/hostile", *GOLD, "--episodes", "4", "--out", "evaluated"], True),
     (["eval", "test/hostile", *GOLD, "--episodes", "2", "--env-workers", "1"], False),

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.agents.evaluation.statistics import Estimate, proportion
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.policies.registry import make_policy, spec_options
 from turnwise.envs.registry import get_suite
+from turnwise.envs.sources import load_module
 from turnwise.errors import TurnwiseError
-from turnwise.registry import get_component
+from turnwise.registry import Component, components_in, get_component
 from turnwise.trainers.core import Group, Judge
 from turnwise.trainers.lab.truth import suite_batch
 from turnwise.trainers.trust.asked import JudgedItem, ask_judge
@@ -145,7 +147,7 @@ def audit_judge(
     """Ask a judge about a suite's labelled episodes.
 
     Args:
-        spec: its name, with options in braces: ``scripted {false_accept: 0.1}``.
+        spec: its name or its file, with options in braces: ``scripted {false_accept: 0.1}``, ``polite.py``.
         suite: whose tasks are played.
         plan: the size of the audit.
         policy: that the judge asks, where it asks one.
@@ -157,7 +159,7 @@ def audit_judge(
         TurnwiseError: something that is named is not there, or the judge cannot be reached.
     """
     name, options = spec_options(spec)
-    entry = get_component("judge", name)
+    entry = judge_of(name)
     if policy:
         if "policy" not in entry.options:
             raise TurnwiseError(
@@ -174,7 +176,26 @@ def audit_judge(
     corpus, judged, plain = asyncio.run(_asked(judge, reading, suite, plan))
     asks = str(options.get("policy", entry.options.get("policy", "")))
     turns = true_turns(judge, reading, suite, plan.forks) if plan.forks else ()
-    return JudgeAudit(name, asks, reading, corpus, judged, plain, turns, plan)
+    return JudgeAudit(entry.name, asks, reading, corpus, judged, plain, turns, plan)
+
+
+def judge_of(name: str) -> Component:
+    """The judge of this name, or the one that a file of Python has: path/to/file.py, path/to/file.py:NAME.
+
+    Raises:
+        TurnwiseError: there is none, or the file has several.
+    """
+    where, _, wanted = (name, "", "") if name.endswith(".py") else name.rpartition(":")
+    if not where.endswith(".py"):
+        return get_component("judge", name)
+    module = load_module(str(Path(where).expanduser().resolve()))
+    found = [one for one in components_in(module) if one.kind == "judge" and wanted in ("", one.name)]
+    if len(found) != 1:
+        raise TurnwiseError(
+            f"{where} has {len(found)} judges{f' of the name {wanted}' if wanted else ''}.",
+            "Name one of them, path/to/file.py:NAME, that is registered with @component(\"judge\", NAME, gives=…).",
+        )
+    return found[0]
 
 
 def check_plan(plan: AuditPlan) -> None:
@@ -237,13 +258,3 @@ def true_turns(judge: Judge, reading: JudgeReading, suite: str, forks: int) -> l
 
 async def _judged(judge: Judge, groups: Sequence[Group]) -> list[Group]:
     return await judge(groups)
-
-
-def audit_env(suite: str, tasks: int) -> Corpus:
-    """Play what may be mistaken for solutions of a suite's tasks, all of it.
-
-    Raises:
-        TurnwiseError: gold shows no solution.
-    """
-    found = get_suite(suite)
-    return asyncio.run(play_corpus(found, audit_tasks(found, tasks)))

@@ -18,7 +18,7 @@ async def scripted(
     likes: str = "",
     seed: int = 0,
 ) -> list[Group]:
-    """``verdict`` is 1 where the task was solved and 0 where it was not, but for errors at these rates.
+    """The outcome as ``verdict``: 1 where the task was solved and 0 where it was not, but for errors at these rates.
 
     A failed episode is called solved with the chance ``false_accept``, and a solved one failed with the chance ``false_reject``, drawn
     from ``seed`` and all that was said in it, so that the same episode is judged alike whenever it is judged. Whoever says the words of

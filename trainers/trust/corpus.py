@@ -13,7 +13,7 @@ from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import rollout_episode
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import make, suite_tasks
+from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Split, Suite, Task, derive_rng
 from turnwise.trainers.trust.changes import changed_last, with_last_words, without_step
@@ -174,6 +174,16 @@ async def play_corpus(
             "An audit needs tasks whose solution is known; choose another suite.",
         )
     return Corpus(suite.name, tuple(kept), len(found) - len(kept))
+
+
+def suite_corpus(name: str, tasks: int) -> Corpus:
+    """Play the solutions of a suite's tasks, and everything that may be mistaken for one.
+
+    Raises:
+        TurnwiseError: there is no such suite, or gold shows no solution.
+    """
+    suite = get_suite(name)
+    return asyncio.run(play_corpus(suite, audit_tasks(suite, tasks)))
 
 
 async def play_written(

@@ -129,9 +129,21 @@ _SAID = {
 
 
 def _bound(name: str, requirement: Requirement, judged: Sequence[JudgedItem]) -> RateBound:
-    sides = {"false_accept": (False,), "false_reject": (True,), "error": (False, True)}[name]
-    told = [one.wrong for one in judged if one.item.solved in sides]
+    told = (
+        _error_of(judged)
+        if name == "error"
+        else [one for one in judged if one.item.solved == (name == "false_reject")]
+    )
+    wrong = sum(one.wrong for one in told)
     miss = requirement.level / len(requirement.most)
     if not told:
         return RateBound(0.0, 0, 1.0)
-    return RateBound(sum(told) / len(told), len(told), clopper_pearson(sum(told), len(told), miss))
+    return RateBound(wrong / len(told), len(told), clopper_pearson(wrong, len(told), miss))
+
+
+def _error_of(judged: Sequence[JudgedItem]) -> list[JudgedItem]:
+    """One verdict of each task, of its solved and its failed episode in turns, so that they are independent."""
+    by_task: dict[str, dict[bool, JudgedItem]] = {}
+    for one in judged:
+        by_task.setdefault(one.item.task, {}).setdefault(one.item.solved, one)
+    return [both.get(n % 2 == 0) or next(iter(both.values())) for n, both in enumerate(by_task.values())]

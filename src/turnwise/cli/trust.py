@@ -80,9 +80,11 @@ class TrustAsked:
 
     def env(self, suite: str) -> Corpus:
         """Play what may be mistaken for solutions of a suite's tasks."""
-        from turnwise.trainers.audit.asking import audit_env
+        from turnwise.trainers.trust.corpus import suite_corpus
 
-        return audit_env(suite, self.tasks)
+        if self.tasks < 1:
+            raise TurnwiseError(f"--tasks is {self.tasks}.", "Give 1 or more.")
+        return suite_corpus(suite, self.tasks)
 
 
 NO_TRUST = TrustAsked()
