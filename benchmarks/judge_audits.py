@@ -86,9 +86,10 @@ def audits(
 
 
 def share(hits: int, n: int) -> dict[str, float]:
-    """A share with its exact 95 % interval."""
+    """A share with its exact 95 % interval, in per cent."""
     ends = binomtest(hits, n).proportion_ci(0.95, "exact")
-    return {"hits": hits, "of": n, "share": hits / n, "low": float(ends.low), "high": float(ends.high)}
+    low, high = (round(100 * float(end), 2) for end in (ends.low, ends.high))
+    return {"hits": hits, "of": n, "percent": round(100 * hits / n, 2), "low": low, "high": high}
 
 
 def watched(rate: float, later: float) -> dict[str, Any]:

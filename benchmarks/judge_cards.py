@@ -24,7 +24,7 @@ from turnwise.trainers.audit.registry import AuditReport, audit_all
 from turnwise.trainers.trust.corpus import suite_corpus
 
 RESULT = Path(__file__).with_name("judge-cards.json")
-ENV_TASKS = 20
+ENV_TASKS = 12
 PLAN = AuditPlan(tasks=70, faults=8, forks=64)
 FEW = AuditPlan(tasks=3, faults=5, forks=0)
 

@@ -193,7 +193,7 @@ def judge_of(name: str) -> Component:
     if len(found) != 1:
         raise TurnwiseError(
             f"{where} has {len(found)} judges{f' of the name {wanted}' if wanted else ''}.",
-            "Name one of them, path/to/file.py:NAME, that is registered with @component(\"judge\", NAME, gives=…).",
+            'Name one of them, path/to/file.py:NAME, that is registered with @component("judge", NAME, gives=…).',
         )
     return found[0]
 

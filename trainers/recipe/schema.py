@@ -392,7 +392,7 @@ class JudgeRequirement(Section):
     """At most this share of episodes may be judged wrongly, solved and failed ones in equal parts; the one rate of judges that compare."""
     level: Annotated[Number, Field(gt=0, lt=0.5)] = 0.05
     """The true rates lie above what is stated of them with at most this chance, and a judge that keeps to them is stopped with at most this chance."""
-    labels: Annotated[Whole, Field(ge=20)] = 400
+    labels: Annotated[Whole, Field(ge=20)] = 500
     """The judge is asked about this many tasks of each suite, an episode or two each, before the run."""
     signal: str = ""
     """The verdict is read from this signal; unless given, from the judge's first that a part needs."""
