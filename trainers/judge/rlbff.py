@@ -26,7 +26,7 @@ Does {what} satisfy this principle: {principle}
 """
 AT_ONCE = "Answer with one word, Yes or No."
 AFTER_THOUGHT = "Explain in a few sentences. Then end with one line: `ANSWER: yes` or `ANSWER: no`."
-_ANSWER = re.compile(r"^[^\w\n]*ANSWER:[^\w\n]*(yes|no)\b", re.MULTILINE | re.IGNORECASE)
+_ANSWER = re.compile(r"^[^\w\n>]*ANSWER:[^\w\n]*(yes|no)\b", re.MULTILINE | re.IGNORECASE)
 
 
 def _stand_in(p: ExactProcess) -> dict[str, Tensor]:

@@ -308,9 +308,7 @@ def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
     ]
 
 
-async def judged(
-    parts: Parts, played: Sequence[Group], policy: Policy, use: JudgeUse
-) -> list[Group]:
+async def judged(parts: Parts, played: Sequence[Group], policy: Policy, use: JudgeUse) -> list[Group]:
     """The groups as the judges leave them, who may ask the policy that is trained; they are not shown what failed.
 
     What they ask is added to ``use``.
