@@ -74,6 +74,8 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
     "check turnwise/Tracker-v0": "web",
     "eval calc/easy --policy scripted:gold --episodes 1 --out a": "",
     "eval calc/easy --policy scripted:random --episodes 1 --out b": "",
+    "eval calc/easy --policy scripted:random --episodes 1 --search votes --budget 99": "",
+    "eval calc/easy --policy scripted:random --episodes 1 --search mcts --budget 99 --scorer value:x": "train",
     "eval calc/easy --policy torch:some/model": "train",
     "eval tracker/all --policy scripted:gold": "web",
     "chats a --out chats.jsonl": "",

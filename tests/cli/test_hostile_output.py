@@ -45,6 +45,8 @@ LINES: list[tuple[list[str], bool]] = [
     (["compare", "no\x1b[2Jrun", "other"], True),
     (["eval", "test/hostile", *GOLD, "--episodes", "4", "--out", "evaluated"], True),
     (["eval", "test/hostile", *GOLD, "--episodes", "2", "--env-workers", "1"], False),
+    (["eval", "test/hostile", *GOLD, "--episodes", "2", "--search", "votes:n=2", "--budget", "99"], True),
+    (["eval", "test/hostile", *GOLD, "--search", "no\x1b[2Jsearch", "--budget", "9"], True),
     (["replay", "evaluated"], True),
     (["replay", "damaged"], False),
     (["repair", "damaged"], False),

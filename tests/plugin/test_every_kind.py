@@ -69,7 +69,9 @@ sinks: [tensorboard, own_sink]
 evaluate: {every: 2, dev: 4, test: 4}
 checkpoint: {every: 1, keep: 4}
 """
-EXPLAINED = [kind for kind in KINDS if kind not in ("model", "policy", "sandbox", "sink", "dialect")]
+EXPLAINED = [
+    kind for kind in KINDS if kind not in ("model", "policy", "sandbox", "search", "sink", "dialect")
+]
 """What decides what a run optimises; the others are listed, checked, used and evaluated."""
 
 
