@@ -1,4 +1,4 @@
-"""What a question is made of, and draws that leave nothing to be read off lengths, places or last words."""
+"""Parts of questions, and draws that leave nothing to be read off lengths, places or last words."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def verb(act: str) -> str:
 
 
 def stratum(part: AttemptPart) -> Hashable:
-    """What may not tell right from wrong: the environment, the number of turns, the last act's verb, and its words that the task has."""
+    """Return what may not tell right from wrong: the environment, the number of turns, the last act's verb, and its words that the task has."""
     return part.episode.env, part.turns, verb(part.act), part.shared
 
 

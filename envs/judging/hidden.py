@@ -45,7 +45,7 @@ def _changes(book: EpisodeBook) -> Mapping[Hashable, Sequence[tuple[Recorded, in
 
 
 def inverse(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """Which act led from what was seen before to what was seen after? Each verb as often as the others."""
+    """Ask for the act between two observations: each verb as often as the others."""
     if not (found := _changes(book)):
         return None
     one, k = one_of_each(rng, found)
@@ -70,7 +70,7 @@ def _solved(book: EpisodeBook) -> Mapping[Hashable, Sequence[Recorded]]:
 
 
 def fill(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """Which acts were hidden in a solved attempt? Paid the share of them that is found."""
+    """Ask for the acts that were hidden in a solved attempt; paid the share of them that is found."""
     if not (found := _solved(book)):
         return None
     one = one_of_each(rng, found)
@@ -88,7 +88,7 @@ def fill(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion
 
 
 def order(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """In what order were the turns of a solved attempt? Paid 1 − Σ|i − place| / ⌊n²/2⌋."""
+    """Ask for the order of the turns of a solved attempt; paid 1 − Σ|i − place| / ⌊n²/2⌋."""
     fits = {
         key: some
         for key, attempts in _solved(book).items()
@@ -122,7 +122,7 @@ def _replies(book: EpisodeBook) -> Mapping[Hashable, Sequence[tuple[Recorded, in
 
 
 def following(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """What was seen next? Right where it begins as what was seen, and done, from there on does."""
+    """Ask what was seen next: right where the answer begins as what was seen, and done, from there on does."""
     if not (found := _replies(book)):
         return None
     one, k = one_of_each(rng, found)
@@ -135,7 +135,7 @@ def following(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQue
 
 
 def middle(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """What was seen at a place of which both sides are shown?"""
+    """Ask what was seen at a place of which both sides are shown."""
     if not (found := _replies(book)):
         return None
     one, k = one_of_each(rng, found)

@@ -1,4 +1,4 @@
-"""What a suite of judging may set."""
+"""Settings that a suite of judging may have."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _REMEDY = (
 
 
 class RecordedTurn(NamedTuple):
-    """What was seen, what was done then, and whether that was wrong; None: nobody has said."""
+    """A turn: the observation, the act, and whether that was wrong; None: nobody has said."""
 
     seen: str
     act: str

@@ -23,7 +23,7 @@ def played(part: AttemptPart) -> str:
 
 
 def block(episode: Recorded, k: int, act: str = "") -> str:
-    """What was seen before turn k, from 0, and what was done there, or ``act`` in its place."""
+    """Return the observation before turn k, from 0, and the act there, or ``act`` in its place."""
     turn = episode.turns[k]
     return f"{turn.seen}\n{k + 1} > {act or turn.act}".lstrip("\n")
 

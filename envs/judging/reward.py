@@ -1,4 +1,4 @@
-"""How near an answer comes to what is known, from 0 to 1 (τ: from −1); None where it is no answer."""
+"""Grades: how near an answer comes to what is known, from 0 to 1 (τ: from −1); None where it is no answer."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def _steps(book: EpisodeBook) -> Mapping[Hashable, Mapping[bool, Sequence[Attemp
 
 
 def step(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """Is the last act right? Yes as often as no at each place and each verb."""
+    """Ask whether the last act is right: yes as often as no at each place and each verb."""
     right = rng.random() < 0.5
     part = balanced(rng, right, _steps(book))
     if part is None:
@@ -49,7 +49,7 @@ def first_wrong(one: Recorded) -> int:
 
 
 def first(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """Which turn is the first wrong one? Each answer that a length has is as likely as its others."""
+    """Ask which turn is the first wrong one: each answer that a length has is as likely as its others."""
     if not (found := _firsts(book)):
         return None
     keys = list(found)

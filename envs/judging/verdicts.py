@@ -38,7 +38,7 @@ def _attempts(book: EpisodeBook) -> Mapping[Hashable, Mapping[bool, Sequence[Att
 
 
 def verdict(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """Has the task been solved by the last act? Yes as often as no at each length and each last verb."""
+    """Ask whether the last act solves the task: yes as often as no at each length and each last verb."""
     solved = rng.random() < 0.5
     part = balanced(rng, solved, _attempts(book))
     if part is None:
@@ -48,7 +48,7 @@ def verdict(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuest
 
 
 def score(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """How sure is it that the last act solves the task? Paid 1 − (said − true)²."""
+    """Ask how sure it is that the last act solves the task; paid 1 − (said − true)²."""
     solved = rng.random() < 0.5
     part = balanced(rng, solved, _attempts(book))
     if part is None:
@@ -96,7 +96,7 @@ def _couples(rng: Random, book: EpisodeBook) -> tuple[AttemptPart, AttemptPart] 
 
 
 def pair(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """Which of two attempts at a task is better, A or B? Each as often first, and as often the longer."""
+    """Ask which of two attempts at a task is better, A or B: each as often first, and as often the longer."""
     found = _couples(rng, book)
     if found is None:
         return None
@@ -106,7 +106,7 @@ def pair(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion
 
 
 def strength(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """By how much is A better than B, from −3 to 3? Three times the difference of what was paid, rounded up (ours)."""
+    """Ask by how much A is better than B, from −3 to 3: three times the difference of what was paid, rounded up (ours)."""
     found = _couples(rng, book)
     if found is None:
         return None
@@ -117,7 +117,7 @@ def strength(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQues
 
 
 def rank(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
-    """A score for each of several attempts at a task; paid Kendall's τ with what they were paid.
+    """Ask for a score of each of several attempts at a task; paid Kendall's τ with what they were paid.
 
     The longest is of the best as often as chance has it, which is settled before any is drawn.
     """
