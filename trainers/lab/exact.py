@@ -158,7 +158,9 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
         state_NK,
         action_NK,
         torch.tensor([end is not None for _, _, end in found]),
-        _seen_value(value_NK, state_NK, mask_NK, chance_N * logp_NK.detach().sum(-1).exp()),
+        _seen_value(value_NK, state_NK, mask_NK, chance_N * logp_NK.detach().sum(-1).exp())
+        if process.seen
+        else value_NK,
         torch.tensor(
             [
                 0.0 if end is None else value_of_state(process, logp_SA, end, process.horizon)

@@ -398,6 +398,8 @@ def _some(p: Paths, kept_N: Tensor) -> Paths:
         "cut_N",
         "value_NK",
         "last_value_N",
+        "fork_value_NK",
+        "memory_NK",
     )
     return replace(p, **{name: getattr(p, name)[kept_N] for name in names})
 

@@ -334,6 +334,8 @@ def joined(first: Paths, second: Paths) -> Paths:
         cut_N=both("cut_N"),
         value_NK=both("value_NK"),
         last_value_N=both("last_value_N"),
+        fork_value_NK=both("fork_value_NK"),
+        memory_NK=both("memory_NK"),
     )
 
 
