@@ -406,18 +406,18 @@ def rlbff(
         refuses(lambda: asyncio.run(judge(groups)))
         return
     questions: list[str] = []
+    good: list[bool] = []  # an assertion within the server would only make it be asked again
 
     def reply(request: dict[str, Any]) -> Any:
         question = str(request["messages"][-1]["content"])
         questions.append(question)
-        assert request.get("logprobs", False) is (form != "generative")
-        assert question.endswith(
-            ("`ANSWER: yes` or `ANSWER: no`.", "one word, Yes or No.")[form != "generative"]
-        )
+        ends = ("`ANSWER: yes` or `ANSWER: no`.", "one word, Yes or No.")[form != "generative"]
+        good.append(request.get("logprobs", False) is (form != "generative") and question.endswith(ends))
         return said(_verdict_of(question)) if form == "generative" else _likely(question)
 
     with serve(reply) as server:
         found = asyncio.run(judge(groups, policy=f"openai:m@{server.url}"))
+    assert all(good)
     seen = set[float]()
     for before, after in zip(groups, found, strict=True):
         for one, other in zip(before, after, strict=True):
