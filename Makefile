@@ -19,9 +19,10 @@ browser: install ## Chromium for the web environments, where this is root on Deb
 # docs/testing.md: the tiers, their times, and what `full` keeps beside what `test` runs.
 PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
-test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: what the changes since main can reach
+BUDGET = 650 # seconds of processor time for the dear tests, which are drawn; 0: all of them
+test: sandboxes browser ## tests, linter and type checker; BUDGET=0: all that is not full; CHANGED=1: what the changes since main can reach
 	@$(MAKE) --no-print-directory lint & lint=$$!; \
-	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(if $(RECORD),TURNWISE_TESTS_RECORD=benchmarks/tests.json )$(PYTEST) -m "not full" --programs changed; tests=$$?; \
+	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(if $(RECORD),TURNWISE_TESTS_RECORD=benchmarks/tests.json )$(PYTEST) -m "not full" --budget $(BUDGET); tests=$$?; \
 	wait $$lint && exit $$tests
 
 .venv/bin/pytest:
@@ -30,11 +31,11 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than about a second each
 	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)"
 
-test-full: ## what `make test` leaves out: soaks, and all programs, in two halves; what each came to is in benchmarks/, to be committed
+test-full: ## everything, in two halves; what each came to is in benchmarks/, to be committed
 	@$(MAKE) --no-print-directory test-full-1 test-full-2
 
 test-full-1 test-full-2: test-full-%: sandboxes browser
-	TURNWISE_TESTS_RECORD=benchmarks/tests-full-$*.json $(PYTEST) -m "full or program" --half $*
+	TURNWISE_TESTS_RECORD=benchmarks/tests-full-$*.json $(PYTEST) --half $*
 
 mutants: install ## change every part a little, and see whether its tests notice; benchmarks/mutants.json
 	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write $(MUTANTS)

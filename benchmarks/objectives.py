@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,7 @@ def _costs(figures: Mapping[str, Any]) -> list[str]:
 # --- which objective when -----------------------------------------------------------------------------------
 
 
+@cache
 def campaigns() -> str:
     """What the committed cells of the campaigns about objectives say today."""
     rows = [

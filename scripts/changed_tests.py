@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +76,13 @@ class Tree:
         programs = {name for name in self.python if name.startswith(PROGRAMS)}
         read = sorted(set(self.texts) - self.python | programs)
         self.data = {name: _names_of(name, self.texts[name]) for name in read}
+        self.called: dict[str, list[tuple[str, str, list[str]]]] = defaultdict(list)
+        self.pages: dict[str, set[str]] = defaultdict(set)  # by the first folder of their path
+        for name, known in self.data.items():
+            for whole, parts in known:
+                self.called[max(parts, key=len)].append((name, whole, parts))
+            if _is_page(name):
+                self.pages[name.partition("/")[0]].add(name)
         self.readers = self._readers(set(self.data) - programs)
         self.defined = {
             name: _defined(self.texts[name]) for name in self.python if name.endswith("conftest.py")
@@ -92,18 +99,20 @@ class Tree:
 
     def reached_by(self, changed: Iterable[str]) -> set[str]:
         """Every file that depends on one of these, with them."""
+        return set(self.steps_from(changed))
+
+    def steps_from(self, changed: Iterable[str]) -> dict[str, int]:
+        """How many steps each file that depends on one of these is away from the nearest of them."""
         users = defaultdict(set)
         for name, uses in self.uses.items():
             for other in uses:
                 users[other].add(name)
-        reached: set[str] = set()
-        waiting = [node for name in changed for node in (name, f"{name}{IMPORT}")]
-        while waiting:
-            name = waiting.pop()
-            if name not in reached:
-                reached.add(name)
-                waiting.extend(users[name])
-        return reached
+        steps: dict[str, int] = {}
+        nearest = {node for name in changed for node in (name, f"{name}{IMPORT}")}
+        while nearest:
+            steps |= dict.fromkeys(nearest, max(steps.values(), default=-1) + 1)
+            nearest = set[str]().union(*(users[name] for name in nearest)) - steps.keys()
+        return steps
 
     def is_read(self, name: str) -> bool:
         """Whether anything is known to depend on this file."""
@@ -120,7 +129,7 @@ class Tree:
         for node in ast.walk(ast.parse(self.texts.get(KINDS, ""))):
             for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
                 if isinstance(key, ast.Constant) and isinstance(value, ast.Call):
-                    homes = MODULE.findall(_strings(value))
+                    homes = MODULE.findall(_strings([*ast.walk(value)]))
                     single = {m for home in homes for m in self._module(home)}
                     self.requirements |= single
                     found[str(key.value)] = single.union(*(self._inside(home) for home in homes))
@@ -179,9 +188,10 @@ class Tree:
         if Path(name).name == "conftest.py":
             self._add_fixtures(name, tree)
             return
+        nodes = [*ast.walk(tree)]
         self.uses[f"{name}{IMPORT}"] = self._imported(_executed(tree.body), plain=False)
         used = (
-            self._imported(ast.walk(tree), plain=name.startswith(AROUND))
+            self._imported(nodes, plain=name.startswith(AROUND))
             | self.readers[name]
             | self._fixtures(name, set(re.findall(r"\w+", text)))
         )
@@ -189,7 +199,7 @@ class Tree:
             if (package := str(parent / "__init__.py")) in self.python:
                 used.add(f"{package}{IMPORT}")
         if name not in (REGISTRY, KINDS):
-            strings = _strings(tree)
+            strings = _strings(nodes)
             used |= self._named(strings, reads_pages=name.startswith(AROUND))
             parts = self._parts_in(strings, text)
             used |= parts if name.startswith("tests/") or len(parts) <= MOST_PARTS else set()
@@ -202,12 +212,13 @@ class Tree:
         self.uses[name] = set()
         own = {node.name: node for node in tree.body if isinstance(node, DEFINITIONS)}
         imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        strings = _strings([*ast.walk(tree)])
         for fixture, node in own.items():
             words = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
             words |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
             needed = [i for i in imports if words & {alias.asname or alias.name for alias in i.names}]
             used = self._imported([*ast.walk(node), *needed]) | self._fixtures(name, words - {fixture})
-            self.uses[f"{name}::{fixture}"] = used | self._named(_strings(tree))
+            self.uses[f"{name}::{fixture}"] = used | self._named(strings)
 
     def _fixtures(self, name: str, words: set[str]) -> set[str]:
         """Of the conftests that hold for a file: themselves, and those of their functions that it mentions."""
@@ -262,13 +273,12 @@ class Tree:
             found.add(self.envs[env])
         words = {word.strip(".") for word in WORD.findall(text)}
         lines = set(text.split("\n"))
-        for name, known in self.data.items():
-            if not reads_pages and _is_page(name):
-                continue
-            if any(words.issuperset(parts) and whole in text for whole, parts in known) or (
-                _is_page(name) and name.partition("/")[0] in lines
-            ):
-                found.add(name)
+        for word in words & self.called.keys():
+            for name, whole, parts in self.called[word]:
+                if (reads_pages or not _is_page(name)) and words.issuperset(parts) and whole in text:
+                    found.add(name)
+        for folder in self.pages.keys() & lines if reads_pages else ():
+            found |= self.pages[folder]
         return found
 
 
@@ -291,14 +301,14 @@ def _defined(source: str) -> set[str]:
     return {node.name for node in ast.parse(source).body if isinstance(node, DEFINITIONS)}
 
 
-def _strings(tree: ast.AST) -> str:
-    """All strings of a file but those that only say something to people."""
+def _strings(tree: Sequence[ast.AST]) -> str:
+    """All strings among a file's nodes but those that only say something to people."""
     said = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, (*DEFINITIONS, ast.Module)) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said]
+    nodes = [node for node in tree if isinstance(node, ast.Constant) and id(node) not in said]
     return "\n".join(node.value for node in nodes if isinstance(node.value, str))
 
 

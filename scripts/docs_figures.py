@@ -175,9 +175,8 @@ def main() -> None:
     found = list(stale())
     for page, new in found:
         old = page.read_text("utf-8")
-        for before, after in zip(old.splitlines(), new.splitlines(), strict=True):
-            if before != after:
-                print(f"{page.relative_to(ROOT)}:\n- {before}\n+ {after}")
+        name = str(page.relative_to(ROOT))
+        print(*difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, n=0, lineterm=""), sep="\n")
         if not check:
             page.write_text(new, "utf-8")
     if check and found:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import psutil
 import pytest
-from choosing import choose, is_program, pytest_addoption, pytest_configure_node  # noqa: F401 (hooks)
+from choosing import choose, pytest_addoption, pytest_configure_node  # noqa: F401 (hooks)
 from hypothesis import HealthCheck, settings
 from recording import (  # noqa: F401 (hooks)
     pytest_collection_finish,
@@ -67,9 +67,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(_group(item)))
         if item.get_closest_marker("slow"):
             slow.add(_group_of(item))
-        file = str(item.path.relative_to(item.config.rootpath))
-        if is_program(file, item.get_closest_marker("slow") is not None):
-            item.add_marker("program")
         if item.get_closest_marker("full") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1800))
     choose(config, items, _group_of)

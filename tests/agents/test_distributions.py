@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lazily import Lazily, needs
 
 from turnwise.agents.evaluation.distributions import (
     fair_coin_p_value,
@@ -14,7 +15,8 @@ from turnwise.agents.evaluation.distributions import (
     t_tail,
 )
 
-stats = pytest.importorskip("scipy.stats")
+needs("scipy")
+stats = Lazily("scipy.stats")
 FREEDOMS = (1, 1.7, 2, 3, 7.25, 30, 199, 2_000, 1e6)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from lazily import Lazily
 
 from turnwise.agents.tokens.encoding import Encoder
 
+tokenizers, transformers = Lazily("tokenizers"), Lazily("transformers")
 CORPUS = ["the red scarf <|of|> the shop [INST] costs 12"] * 3
 SPECIAL = ["<|end|>", "<|end|>>", "[INST]", "¤"]
 SOURCE = "{{ '<|end|>' }} <call> x"
@@ -29,7 +29,9 @@ class Made(dict[str, Any]):
         return self.setdefault(kind, self._make(kind))
 
 
-def tokenizer(kind: str) -> PreTrainedTokenizerFast:
+def tokenizer(kind: str) -> Any:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
     if kind == "unigram":
         vocab = [("<unk>", 0.0), *((c, -2.0) for c in sorted({*"".join(CORPUS), *"<|end>[INST]cal/"}))]
         backend = Tokenizer(models.Unigram([*vocab, ("the", -1.0), ("[INST]", -1.0)], unk_id=0))
@@ -54,12 +56,15 @@ def tokenizer(kind: str) -> PreTrainedTokenizerFast:
             CORPUS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
         )
     backend.add_special_tokens(
-        [AddedToken(text, rstrip=text == "[INST]", normalized=False) for text in SPECIAL]
+        [tokenizers.AddedToken(text, rstrip=text == "[INST]", normalized=False) for text in SPECIAL]
     )
     backend.add_tokens(
-        [AddedToken(text, normalized=False) for text in ("<call>", "</call>", "scarf", "\n\n", "<b>")]
+        [
+            tokenizers.AddedToken(text, normalized=False)
+            for text in ("<call>", "</call>", "scarf", "\n\n", "<b>")
+        ]
     )
-    return PreTrainedTokenizerFast(tokenizer_object=backend)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
 
 
 KINDS = Made(tokenizer)
@@ -143,7 +148,7 @@ def test_a_text_of_its_own_may_begin_with_a_space() -> None:
 @pytest.mark.parametrize("text", ["<|end|>", "<|", "<", "[INST", "the red scarf "])
 def test_guarding_is_linear(text: str) -> None:
     """What looks at the rest of the text at every place would take an hour here; nothing is timed."""
-    names = [AddedToken(f"<|reserved_{n}|>", special=True) for n in range(250)]
+    names = [tokenizers.AddedToken(f"<|reserved_{n}|>", special=True) for n in range(250)]
     made = tokenizer("bpe")
     made.backend_tokenizer.add_special_tokens(names)
     encoder = Encoder(made, SOURCE)
@@ -156,11 +161,11 @@ UNMENTIONED = ["<|fim_prefix|>", "<|file_sep|>", "<unused0>", "[META]", "<｜x�
 ORDINARY = ["<table>", "</td>", "<h1>", "\n\n", "scarf"]
 
 
-def with_added(kind: str) -> PreTrainedTokenizerFast:
+def with_added(kind: str) -> Any:
     made = tokenizer(kind)
     backend = made.backend_tokenizer
-    backend.add_tokens([AddedToken(text, normalized=False) for text in [*UNMENTIONED, *ORDINARY]])
-    return PreTrainedTokenizerFast(tokenizer_object=backend)
+    backend.add_tokens([tokenizers.AddedToken(text, normalized=False) for text in [*UNMENTIONED, *ORDINARY]])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
 
 
 ADDED = Made(with_added)

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lazily import Lazily, needs
 
 from turnwise.agents.models.finding import find_model
 from turnwise.agents.models.loading import load_causal, load_tokenizer
 from turnwise.errors import TurnwiseError
 
-gguf = pytest.importorskip("gguf", reason="gguf is not installed: pip install 'turnwise[smol]'")
+needs("gguf", "gguf is not installed: pip install 'turnwise[smol]'")
+gguf = Lazily("gguf")
 WIDTH, HEADS, INNER, LAYERS = 64, 2, 96, 1
 LETTERS = [chr(code) for code in range(ord("!"), ord("~") + 1)]
 TOKENS = [*LETTERS, "Ġ", "Ċ", "th", "<|im_start|>", "<|im_end|>"]

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from lazily import needs
 
 from turnwise.envs.check.command import check_env
 from turnwise.envs.core import EndReason
@@ -14,7 +15,7 @@ from turnwise.envs.registry import register
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
-pytest.importorskip("mcp")
+needs("mcp")
 SOURCE = Path(__file__).with_name("git_tasks.py")
 
 

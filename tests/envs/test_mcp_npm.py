@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from lazily import needs
 
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
@@ -12,7 +13,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.registry import register
 from turnwise.tasks.core import Split, derive_rng
 
-pytest.importorskip("mcp")
+needs("mcp")
 SOURCE = Path(__file__).with_name("npm_tasks.py")
 
 

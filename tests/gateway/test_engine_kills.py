@@ -14,14 +14,11 @@ from typing import Any
 from urllib.request import Request as Asked
 from urllib.request import urlopen
 
-import anthropic
-import openai
 import pytest
+from lazily import Lazily
 from test_programs import PRELUDE
 
 torch = pytest.importorskip("torch")
-
-import transformers
 
 import turnwise
 from turnwise.agents.core import PREVIOUS, Episode, Outcome, Sampling
@@ -38,6 +35,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite
 
 pytestmark = pytest.mark.slow
+anthropic, openai, transformers = map(Lazily, ("anthropic", "openai", "transformers"))
 ROOT = Path(__file__).parents[2]
 CONTEXT, TOKENS = 256, 16
 PATIENCE_S = 2.0

@@ -10,12 +10,14 @@ import os
 import resource
 import subprocess
 import time
-from collections import Counter
-from collections.abc import Generator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import choosing
 import forked
 import psutil
 import pytest
@@ -24,7 +26,6 @@ from turnwise.machine import describe
 
 COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 SHOWN = 25
-DEAR = 1.0  # seconds: a test that costs as much is named in the record
 STARTED = time.monotonic(), psutil.getloadavg()
 RECORD = "TURNWISE_TESTS_RECORD"
 
@@ -111,7 +112,25 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         },
         "cpu_seconds_by_file": {file: round(seconds, 1) for file, seconds in _by_file.most_common()},
         "cpu_seconds_by_test": {
-            test: round(seconds, 1) for test, seconds in _by_test.most_common() if seconds >= DEAR
+            test: round(seconds, 1) for test, seconds in _by_test.most_common() if seconds >= choosing.DEAR
         },
     }
     Path(file).write_text(json.dumps(row, indent=2) + "\n")
+    if Path(file).resolve().parent == choosing.COSTS.parent:
+        known = costs_after(choosing.costs(), _by_test)
+        choosing.COSTS.write_text(json.dumps(known._asdict(), indent=1, sort_keys=True) + "\n")
+
+
+def costs_after(known: choosing.Costs, spent: Mapping[str, float]) -> choosing.Costs:
+    """What tests cost after a run in which these ran; of the others what is known, where their file is there."""
+    kept = {
+        test: seconds
+        for test, seconds in known.tests.items()
+        if test not in spent and (choosing.ROOT / test.partition("::")[0]).exists()
+    }
+    dear = {test: round(seconds, 1) for test, seconds in spent.items() if seconds >= choosing.DEAR}
+    cheap: dict[str, list[float]] = defaultdict(list)
+    for test in spent.keys() - dear.keys():
+        cheap[test.partition("::")[0]].append(spent[test])
+    files = {file: round(fmean(seconds), 2) for file, seconds in cheap.items()}
+    return choosing.Costs(kept | dear, {**known.files, **files})

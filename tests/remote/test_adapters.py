@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-peft = pytest.importorskip("peft")
+from lazily import needs
+
+needs("peft")
 
 from answers import PROMPTS, assert_same, moved, sample, wait_for
 

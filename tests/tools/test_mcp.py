@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lazily import needs
 
 from turnwise.envs.mcp.serve import EpisodeToolbox
 from turnwise.envs.registry import get_suite, make, suite_task
@@ -19,7 +20,7 @@ from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolCall, ToolError
 from turnwise.tools.mcp_client import HttpServer, McpConnection, Server, StdioServer
 
-pytest.importorskip("mcp")
+needs("mcp")
 TIME = StdioServer((sys.executable, "-m", "mcp_server_time", "--local-timezone", "UTC"))
 SHOP = (sys.executable, "-m", "turnwise.envs.mcp.serve", "shop/easy", "--split", "test", "--index", "3")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lazily import needs
 
 from turnwise.envs.core import EndReason
 from turnwise.envs.mcp.env import McpEnv
@@ -18,7 +19,7 @@ from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolCall, ToolError
 from turnwise.tools.mcp_client import McpAnswer, McpConnection, McpPicture, StdioServer
 
-pytest.importorskip("mcp")
+needs("mcp")
 ODD = StdioServer((sys.executable, "-S", str(Path(__file__).with_name("odd_server.py"))))
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
