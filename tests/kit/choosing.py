@@ -61,8 +61,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker the plan."""
-    node.workerinput["plan"] = plan(node.config.getoption("budget"))
+    """Tell a worker the plan, in types that cross to it."""
+    found = plan(node.config.getoption("budget"))
+    node.workerinput["plan"] = tuple(found) if found else None
 
 
 def choose(config: pytest.Config, items: list[pytest.Item], group_of: Callable[[pytest.Item], str]) -> None:
