@@ -56,9 +56,9 @@ WORKER_GIB = 3  # what a worker of the largest group needs
 FOLDERS = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its resources and with the group that one worker runs; what takes longest starts first."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Mark each test with its resources and its group; choose among those that ``-m`` leaves; what takes longest starts first."""
     slow: set[str] = set()
     for item in items:
         for resource in sorted(_resources(item)):
@@ -69,6 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             slow.add(_group_of(item))
         if item.get_closest_marker("full") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1800))
+    yield
     choose(config, items, _group_of)
     if "PYTEST_XDIST_WORKER" in os.environ:
         rank = {name: number for number, name in enumerate(TOGETHER)}

@@ -1,6 +1,6 @@
 """Of the tests that are dear, `make test` runs as many as ``--budget`` has seconds of processor time for; `make test-full` all.
 
-Those of a part that has changed since the last recorded `make test` always run. The others are drawn by the commit, so that each
+What is cheap always runs, and counts. Those of a part that has changed since the last recorded `make test` always run. The others are drawn by the commit, so that each
 has its turn: rather near a change than far from it, rather cheap than dear, rather one of few than one of many alike.
 ``--half 1`` and ``--half 2`` divide what is run by its recorded processor time.
 """
@@ -28,16 +28,18 @@ RECORD = (
 COSTS = ROOT / "benchmarks" / "test-costs.json"
 DEAR = 0.5  # seconds of processor time: a test that has cost as much is drawn, as one that is marked `slow`
 UNKNOWN = 1.0  # what one costs of which nothing is known
+OTHERS = 0.1  # of the budget is for other tests, however much the cheap ones and those of changed parts cost
 LAST, NEAR, FAR = (
     0.05,
     0.2,
     1.0,
 )  # how much less a test counts that the last commit, that any change is near to
 LETTERS = re.compile(r"[A-Za-z0-9]+")
+GROUP = re.compile(r"@[^@\]]+$")
 
 
 class Costs(NamedTuple):
-    """Seconds of processor time: of each test that costs ``DEAR``, and on average of a file's other slow ones."""
+    """Seconds of processor time: of each test that costs ``DEAR``, and on average of a file's others."""
 
     tests: Mapping[str, float]
     files: Mapping[str, float]
@@ -72,11 +74,11 @@ def choose(config: pytest.Config, items: list[pytest.Item], group_of: Callable[[
     found = told["plan"] if "plan" in told else plan(config.getoption("budget"))
     wanted = items
     if found:
-        slow = {name_of(item): item.get_closest_marker("slow") is not None for item in items}
+        slow = {name_of(item.nodeid): item.get_closest_marker("slow") is not None for item in items}
         drawn = draw(slow, Plan(*found), costs())
-        wanted = [item for item in wanted if name_of(item) in drawn]
+        wanted = [item for item in wanted if name_of(item.nodeid) in drawn]
     if half := config.getoption("half"):
-        mine = halves(spent_by({name_of(item): group_of(item) for item in items}, costs()))
+        mine = halves(spent_by({name_of(item.nodeid): group_of(item) for item in items}, costs()))
         wanted = [item for item in wanted if mine[group_of(item)] == int(half)]
     if len(wanted) < len(items):
         kept = set(wanted)
@@ -84,9 +86,13 @@ def choose(config: pytest.Config, items: list[pytest.Item], group_of: Callable[[
         items[:] = wanted
 
 
-def name_of(item: pytest.Item) -> str:
-    """A test's name, without the group that pytest-xdist writes behind it."""
-    return item.nodeid.partition("@")[0]
+def name_of(test: str) -> str:
+    """A test's name, without the group that pytest-xdist writes behind it.
+
+    >>> name_of("tests/a.py::test_it[me@home]@tests/a.py")
+    'tests/a.py::test_it[me@home]'
+    """
+    return GROUP.sub("", test)
 
 
 def draw(slow: Mapping[str, bool], plan: Plan, costs: Costs) -> set[str]:
@@ -102,13 +108,14 @@ def draw(slow: Mapping[str, bool], plan: Plan, costs: Costs) -> set[str]:
         for number, test in enumerate(tests):
             rank[test] = weight * costs.of(test) * (number + start) / len(tests)
     drawn = {test for test in dear if is_of(test, plan.parts)}
-    left = plan.budget - sum(map(costs.of, drawn))
+    always = set(slow).difference(dear) | drawn
+    left = max(plan.budget - sum(map(costs.of, always)), plan.budget * OTHERS)
     for test in sorted(set(dear) - drawn, key=lambda test: rank[test]):
         left -= costs.of(test)
         if left < 0:
             break
         drawn.add(test)
-    return drawn.union(set(slow).difference(dear))
+    return always | drawn
 
 
 def is_of(test: str, parts: Iterable[str]) -> bool:
@@ -124,6 +131,7 @@ def is_of(test: str, parts: Iterable[str]) -> bool:
     return any(words in case or words == stem for words in map(_words, parts))
 
 
+@cache
 def _words(text: str) -> str:
     return f" {' '.join(LETTERS.findall(text))} "
 

@@ -66,7 +66,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    name, seconds = report.nodeid.partition("@")[0], getattr(report, "cpu_seconds", 0.0)
+    name, seconds = choosing.name_of(report.nodeid), getattr(report, "cpu_seconds", 0.0)
     _by_file[name.partition("::")[0]] += seconds
     _by_test[name] += seconds
 
