@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,22 +98,36 @@ class Tree:
                 ) - {name}
             self.uses.setdefault(name, set())
 
-    def reached_by(self, changed: Iterable[str]) -> set[str]:
-        """Every file that depends on one of these, with them."""
-        return set(self.steps_from(changed))
-
-    def steps_from(self, changed: Iterable[str]) -> dict[str, int]:
-        """How many steps each file that depends on one of these is away from the nearest of them."""
-        users = defaultdict(set)
+    @cached_property
+    def users(self) -> dict[str, set[str]]:
+        """By file, those that use it."""
+        found: dict[str, set[str]] = defaultdict(set)
         for name, uses in self.uses.items():
             for other in uses:
-                users[other].add(name)
-        steps: dict[str, int] = {}
-        nearest = {node for name in changed for node in (name, f"{name}{IMPORT}")}
-        while nearest:
-            steps |= dict.fromkeys(nearest, max(steps.values(), default=-1) + 1)
-            nearest = set[str]().union(*(users[name] for name in nearest)) - steps.keys()
-        return steps
+                found[other].add(name)
+        return found
+
+    def reached_by(self, changed: Iterable[str]) -> set[str]:
+        """Every file that depends on one of these, with them."""
+        reached: set[str] = set()
+        waiting = [node for name in changed for node in (name, f"{name}{IMPORT}")]
+        while waiting:
+            name = waiting.pop()
+            if name not in reached:
+                reached.add(name)
+                waiting.extend(self.users.get(name, ()))
+        return reached
+
+    def nearest_tests(self, changed: str) -> set[str]:
+        """The files of tests that are fewest steps away from a file; that file alone, where it is one."""
+        seen: set[str] = set()
+        level = {changed, f"{changed}{IMPORT}"}
+        while level:
+            if found := {name for name in level if _is_test(name) and name in self.texts}:
+                return found
+            seen |= level
+            level = set[str]().union(*(self.users.get(name, ()) for name in level)) - seen
+        return set()
 
     def is_read(self, name: str) -> bool:
         """Whether anything is known to depend on this file."""

@@ -176,7 +176,9 @@ def main() -> None:
     for page, new in found:
         old = page.read_text("utf-8")
         name = str(page.relative_to(ROOT))
-        print(*difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, n=0, lineterm=""), sep="\n")
+        print(
+            *difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, n=0, lineterm=""), sep="\n"
+        )
         if not check:
             page.write_text(new, "utf-8")
     if check and found:

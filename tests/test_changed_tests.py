@@ -118,6 +118,22 @@ def test_a_change_reaches(chosen, changed: str, expected: set[str]) -> None:
     assert chosen(changed) == expected
 
 
+@pytest.mark.parametrize(
+    ("changed", "nearest"),
+    [
+        ("tests/test_shop.py", {"test_shop"}),  # itself
+        ("envs/shop/words.py", {"test_words"}),  # one step
+        ("trainers/kit.py", {"test_rules"}),  # two
+        ("src/turnwise/blame.py", {"test_all_envs", "test_grid"}),  # three; other tests are farther
+        ("docs/page.md", {"test_docs"}),
+        ("LICENSE", set()),
+    ],
+)
+def test_the_nearest_tests_are_found_at_any_distance(chosen, script, changed: str, nearest: set[str]) -> None:
+    found = script.Tree(FILES).nearest_tests(changed)
+    assert {Path(name).stem for name in found} == nearest
+
+
 def test_several_changes_reach_what_each_of_them_does(chosen) -> None:
     assert chosen("envs/shop/words.py", "scripts/draw.py") == {"test_words", "test_draw"}
     assert chosen() == set()

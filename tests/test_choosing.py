@@ -123,14 +123,14 @@ def test_everything_runs_where_the_changes_are_not_known(
 def tree() -> Any:
     return SimpleNamespace(
         texts=dict.fromkeys(["tests/test_near.py", "tests/test_far.py", "tests/test_tree.py", "envs/shop/env.py"], ""),
-        steps_from=lambda changed: {"tests/test_near.py": 1, "tests/test_far.py": 2},
+        nearest_tests=lambda changed: {"tests/test_near.py"},
         kinds={"loss": {"trainers/check/loss.py", "trainers/lab/loss/clip.py"}},
         requirements={"trainers/check/loss.py"},
         families={"envs/shop/env.py", "envs/sort.py"},
     )  # fmt: skip
 
 
-def test_near_is_what_uses_a_change_or_is_called_after_it() -> None:
+def test_near_is_what_uses_a_change_first_or_is_called_after_it() -> None:
     assert choosing.near(tree(), ["trainers/strategy/tree.py"]) == [
         "tests/test_near.py",
         "tests/test_tree.py",

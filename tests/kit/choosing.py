@@ -158,13 +158,10 @@ def plan(budget: float) -> Plan | None:
 
 
 def near(tree: Any, changed: Iterable[str]) -> list[str]:
-    """The files of tests that have changed, that use what has changed, or that are called after it."""
-    steps, own = tree.steps_from(changed), {f"test_{Path(name).stem}" for name in changed}
-    return sorted(
-        name
-        for name in tree.texts
-        if name.startswith("tests/") and (steps.get(name, 2) <= 1 or Path(name).stem in own)
-    )
+    """The files of tests that have changed, that are fewest steps away from what has changed, or that are called after it."""
+    own = {f"test_{Path(name).stem}" for name in changed}
+    called = {name for name in tree.texts if name.startswith("tests/") and Path(name).stem in own}
+    return sorted(called.union(*map(tree.nearest_tests, changed)))
 
 
 def parts_of(tree: Any, changed: Iterable[str]) -> list[str]:
