@@ -33,6 +33,13 @@ def test_what_is_cheap_runs_and_what_is_dear_is_within_the_budget() -> None:
     assert drawn(1000.0) == set(TESTS)
 
 
+def test_a_tenth_is_for_others_where_the_cheap_ones_cost_more_than_all() -> None:
+    cheap = {f"tests/cheap.py::test_{number}": False for number in range(100)}
+    costs = Costs({}, {**COSTS.files, "tests/cheap.py": 1.0})
+    found = choosing.draw({**cheap, **SLOW}, Plan(50.0, "1", {}, []), costs)
+    assert (len(found & cheap.keys()), len(found & SLOW.keys())) == (100, 5)
+
+
 def test_a_changed_part_s_own_tests_run_whatever_the_budget() -> None:
     tests = {f"tests/a.py::law[{part}-{number}]": True for part in ("clip", "clip_cov") for number in (1, 2)}
     plan = Plan(0.0, "1", {}, ["clip"])
