@@ -57,6 +57,7 @@ FILES: dict[str, str] = {
     "trainers/recipe/no_effect.py": "which keys change nothing",
     "trainers/recipe/schema.py": "the keys of a recipe",
     "trainers/run/collect.py": "the play of one update, from its plan to the groups that count",
+    "scripts/changed_tests.py": "one graph: which file depends on which",
     "trainers/view/server.py": "the routes of the viewer",
 }
 
