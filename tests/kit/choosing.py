@@ -102,9 +102,9 @@ def draw(slow: Mapping[str, bool], plan: Plan, costs: Costs) -> set[str]:
     for test in sorted(dear, key=lambda test: _hash(plan.seed, test)):
         alike[test.partition("[")[0]].append(test)
     rank: dict[str, float] = {}
-    for law, tests in alike.items():
-        weight = plan.weights.get(law.partition("::")[0], FAR) * sqrt(len(tests))
-        start = _hash(plan.seed, law)
+    for name, tests in alike.items():
+        weight = plan.weights.get(name.partition("::")[0], FAR) * sqrt(len(tests))
+        start = _hash(plan.seed, name)
         for number, test in enumerate(tests):
             rank[test] = weight * costs.of(test) * (number + start) / len(tests)
     drawn = {test for test in dear if is_of(test, plan.parts)}
