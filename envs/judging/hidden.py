@@ -50,7 +50,10 @@ def inverse(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuest
         return None
     one, k = one_of_each(rng, found)
     act = one.turns[k].act
-    text = f"before :\n{one.turns[k].seen}\n\nafter :\n{one.seen_after(k)}\n\nWhich act was in between ?"
+    start = f"{one.turns[0].seen}\n\n" if k else ""  # without it a change of one split may be one of another
+    text = (
+        f"{start}before :\n{one.turns[k].seen}\n\nafter :\n{one.seen_after(k)}\n\nWhich act was in between ?"
+    )
     return JudgingQuestion(text, act, act, _offered(rng, act, [turn.act for turn in one.turns]))
 
 

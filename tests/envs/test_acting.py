@@ -63,6 +63,8 @@ def at_an_action(suite):
     """The environment where gold calls a tool next, and that call."""
     env = make(suite.env)
     env.reset(seed=0, options={"task": suite_task(suite, Split.TRAIN, 0)})
+    if not env.tools:
+        pytest.skip("what it asks is answered in words")
     while True:
         said = env.gold(env.state)
         message = Message("assistant", said) if isinstance(said, str) else said
