@@ -107,12 +107,12 @@ class Paying(AgentEnv[int]):
 
 
 def test_an_environment_that_pays_a_key_fails_its_audit() -> None:
-    register("test/Paying-v0", Paying, "An environment that can be fooled.")
+    register("test/Paying-v0", f"{__name__}:Paying", "An environment that can be fooled.")
     register_suite(Suite("test/paying", "test/Paying-v0", "Numbers."))
     done = audit("env", "test/paying", trust=TrustAsked(tasks=4))
     assert isinstance(done.value, dict)
     assert done.code == 1
-    assert done.value["findings"]["probes_paid"]["failures"] == ["key 'solution' solves 4 of 4"]
+    assert "key 'solution' solves 4 of 4" in done.value["findings"]["probes_paid"]["failures"]
     done = audit("env", "calc/easy", trust=TrustAsked(tasks=3))
     assert done.code == 0
 
@@ -122,7 +122,7 @@ def test_an_environment_that_pays_a_key_fails_its_audit() -> None:
     [
         (("scripted", "a", "b"), {}, "takes a judge and a suite"),
         (("none",), {}, "says nothing that could be paid"),
-        (("gold",), {"signal": "wrog"}, "did you mean"),
+        (("gold",), {"signal": "wrog"}, "Did you mean"),
         (("gold",), {"require": ["false_accept=2"]}, "is no requirement"),
         (("gold",), {"tasks": 1}, "--tasks is 1"),
     ],
