@@ -1,6 +1,7 @@
 """Does `turnwise audit tasks` see planted defects, and leave sound tasks alone? audit-tasks.json has both, and what it says of real sets.
 
-    python benchmarks/audit_tasks.py planted FOLDER --seed 1     plants a seed's sets in FOLDER and writes what was seen
+    python benchmarks/audit_tasks.py planted FOLDER --seed 1     plants a seed's sets in FOLDER and writes what was seen; goes on where it was ended
+                                     --least 10                  only so many sets that there are ten tasks of each kind in each format, or all that there are
     python benchmarks/audit_tasks.py suites                      a sample of every suite of ours
     python benchmarks/audit_tasks.py set NAME PATH [OPTIONS]     one set of somebody else's, by the options of the command
 
@@ -14,9 +15,11 @@ import argparse
 import ast
 import json
 import os
+import random
+import shutil
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -39,15 +42,15 @@ NAMES = {
 }  # fmt: skip
 
 
-def seen(probed: ProbedSet) -> dict[str, dict[str, str]]:
-    """Defects by task and kind, each with what was seen."""
+def seen(probed: ProbedSet) -> tuple[dict[str, dict[str, str]], set[str]]:
+    """Defects by task and kind, each with what was seen, and the tasks of which something was judged or whose set-up broke."""
     report = audit_all("tasks", probed, [probed.source.path])
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for kind, finding in report.findings.items():
         for row in finding.data.get("tasks", ()):
             if row["severity"] == "defect":
                 found[row["id"]][kind] = row["seen"]
-    return found
+    return found, {one.task.id for one in probed.tasks if not one.unjudged or one.setup}
 
 
 def _function(file: Path) -> str:
@@ -63,98 +66,117 @@ def _function(file: Path) -> str:
     )
 
 
-def look(place: Path, form: str) -> dict[str, dict[str, str]]:
+def look(place: Path) -> tuple[dict[str, dict[str, str]], set[str]]:
     """Audit one planted set, as a user would."""
     folder = place if place.is_dir() else place.parent
     rewards = sorted(folder.glob("reward*.py"))
     options = XrayOptions(reward=f"{rewards[0]}:{_function(rewards[0])}" if rewards else "", seconds=5.0)
-    tests, train = folder / "test.jsonl", folder / "train.jsonl"
-    if form.startswith("jsonl"):
-        path = (
-            place
-            if place.is_file() and place.name != "train.jsonl"
-            else tests
-            if tests.is_file()
-            else folder / "tasks.jsonl"
-        )
-        return seen(probe(str(path), options, str(train) if train.is_file() else ""))
-    against = next(
-        (one for one in (folder / "train", folder.parent / "train") if one.is_dir() and one != place), None
-    )
-    return seen(probe(str(place), options, str(against) if against else ""))
+    beside = [folder / "train.jsonl", folder / "train", folder.parent / "train"]
+    against = next((str(one) for one in beside if one.exists() and one != place), "")
+    return seen(probe(str(place), options, against))
 
 
-def planted(folder: Path, seed: int, only: Sequence[str], without: Sequence[str] = ()) -> dict[str, Any]:
-    """Plant, look and compare."""
+def planted(folder: Path, seed: int, only: Sequence[str], least: int = 0) -> dict[str, Any]:
+    """Plant, look and compare; what was seen is kept beside the folder, set by set."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from benchmarks.planted_tasks import SOUND, plant
 
-    truth = plant(folder, seed)
+    kept = folder.with_name(f"{folder.name}-seen.jsonl")
+    if not kept.is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        truth = [task._asdict() for task in plant(folder, seed)]
+        (folder.with_name(f"{folder.name}-truth.json")).write_text(json.dumps(truth))
+        kept.touch()
+    truth = json.loads(folder.with_name(f"{folder.name}-truth.json").read_text("utf-8"))
+    rows = [json.loads(line) for line in kept.read_text("utf-8").splitlines()]
     by_path: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for task in truth:
-        by_path[task.path, task.format].append(task)
+        by_path[task["path"], task["format"]].append(task)
     asked = [
         (path, form, tasks)
         for (path, form), tasks in by_path.items()
         if not only or any(form.startswith(one) for one in only)
     ]
-    asked = [one for one in asked if not any(f"/{name}-" in one[0] for name in without)]
-    with ThreadPoolExecutor(3) as pool:
-        rows = [row for made in pool.map(lambda one: _rows(folder, *one), asked) for row in made]
-    return {"rows": rows, **summary(rows, SOUND)}
+    chosen = enough(asked, least, seed, SOUND) if least else asked
+    done = {row["path"] for row in rows}
+    with ThreadPoolExecutor(2) as pool:
+        todo = [one for one in chosen if one[0] not in done]
+        for made in pool.map(lambda one: _rows(folder, *one), todo):
+            rows += made
+            with kept.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in made)
+    wanted = {path for path, _, _ in chosen}
+    rows = [row for row in rows if row["path"] in wanted]
+    return {
+        "sets": f"{len(chosen)} of {len(asked)}",
+        "seconds": round(sum({row["path"]: row["seconds"] for row in rows}.values())),
+        **summary(rows, SOUND),
+        "formats": {
+            name: summary([row for row in rows if row["format"].startswith(name)], SOUND)
+            for name in FORMATS
+            if any(row["format"].startswith(name) for row in rows)
+        },
+    }
+
+
+FORMATS = ("jsonl", "harbor", "swe")
+
+
+def enough(sets: Sequence[Any], least: int, seed: int, sound: str) -> list[Any]:
+    """Sets in an order that is drawn, those left out that bring no kind of which there are too few yet."""
+    have: Counter[tuple[str, str]] = Counter()
+    chosen: list[Any] = []
+    for one in random.Random(f"sets {seed}").sample(sets, len(sets)):
+        form = next(name for name in FORMATS if one[1].startswith(name))
+        kinds = Counter((form, task["kind"]) for task in one[2] if task["kind"] != sound)
+        # Sets of sound tasks alone are taken until there are ten times as many, so that false alarms are told to a few percent.
+        wanted = any(have[kind] < least for kind in kinds) or (not kinds and have[form, sound] < 10 * least)
+        if wanted:
+            chosen.append(one)
+            have.update(kinds)
+            have[form, sound] += sum(task["kind"] == sound for task in one[2])
+    return chosen
 
 
 def _rows(folder: Path, path: str, form: str, tasks: Sequence[Any]) -> list[dict[str, Any]]:
     begun = time.monotonic()
     try:
-        found = look(folder / path, form)
+        found, looked = look(folder / path)
     except TurnwiseError as error:
-        found = {task.task: {"unread": str(error)} for task in tasks}
-    made: list[dict[str, Any]] = []
-    for task in tasks:
-        said = (
-            {**found.get(task.twin, {}), **found.get(task.task, {})}
-            if task.twin
-            else found.get(task.task, {})
-        )
-        made.append(
-            {
-                "path": path,
-                "format": form,
-                "task": task.task,
-                "kind": task.kind,
-                "mechanism": task.mechanism,
-                "said": said,
-            }
-        )
-    print(f"{path}: {len(tasks)} tasks, {time.monotonic() - begun:.0f} s", flush=True)
-    return made
+        found, looked = {task["task"]: {"unread": str(error)} for task in tasks}, set[str]()
+    took = round(time.monotonic() - begun, 1)
+    print(f"{path}: {len(tasks)} tasks, {took:.0f} s", flush=True)
+    return [
+        {
+            **{name: task[name] for name in ("path", "format", "task", "kind", "mechanism")},
+            "said": {**found.get(task["twin"] or "", {}), **found.get(task["task"], {})},
+            "judged": task["task"] in looked,
+            "seconds": took,
+        }
+        for task in tasks
+    ]
 
 
 def summary(rows: Sequence[Mapping[str, Any]], sound: str) -> dict[str, Any]:
-    """Recall by kind and false alarms on sound tasks, with 95 % intervals."""
+    """Recall by kind and false alarms on sound tasks, with 95 % intervals; tasks that nothing could be asked of are counted as missed, and named."""
     recall: dict[str, Any] = {}
     bad = [row for row in rows if row["kind"] != sound]
     for kind in [*NAMES, "all"]:
         of = [row for row in bad if kind in (row["kind"], "all")]
         if of:
-            hits = sum(NAMES[row["kind"]] in row["said"] for row in of)
-            recall[kind] = {
-                "seen": hits,
-                "of": len(of),
-                "share": round(hits / len(of), 4),
-                "interval": [round(x, 4) for x in wilson(hits, len(of))],
-            }
+            recall[kind] = told(sum(NAMES[row["kind"]] in row["said"] for row in of), len(of))
     good = [row for row in rows if row["kind"] == sound]
-    alarms = sum(bool(row["said"]) for row in good)
+    alarms = told(sum(bool(row["said"]) for row in good), len(good)) if good else None
+    return {"recall": recall, "false_alarms": alarms, "not_judged": sum(not row["judged"] for row in rows)}
+
+
+def told(hits: int, n: int) -> dict[str, Any]:
+    """A share with its interval."""
     return {
-        "recall": recall,
-        "false_alarms": {
-            "said": alarms,
-            "of": len(good),
-            "share": round(alarms / max(len(good), 1), 4),
-            "interval": [round(x, 4) for x in wilson(alarms, max(len(good), 1))],
-        },
+        "seen": hits,
+        "of": n,
+        "share": round(hits / n, 4),
+        "interval": [round(x, 4) for x in wilson(hits, n)],
     }
 
 
@@ -191,7 +213,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=(), help="formats")
-    parser.add_argument("--without", nargs="*", default=(), help="topics of sets that are left out")
+    parser.add_argument("--least", type=int, default=0)
     parser.add_argument("--reward", default="")
     parser.add_argument("--against", default="")
     parser.add_argument("--with", dest="packages", nargs="*", default=())
@@ -199,11 +221,7 @@ def main() -> None:
     parser.add_argument("--label", default="")
     chosen = parser.parse_args()
     if chosen.what == "planted":
-        found = planted(Path(chosen.names[0]), chosen.seed, chosen.only, chosen.without)
-        rows = found.pop("rows")
-        Path(f"{chosen.names[0].rstrip('/')}-seen.json").write_text(
-            json.dumps(rows, indent=1, ensure_ascii=False)
-        )
+        found = planted(Path(chosen.names[0]), chosen.seed, chosen.only, chosen.least)
         write("planted", chosen.label or f"seed {chosen.seed}", found)
         print(json.dumps(found, indent=1))
     elif chosen.what == "suites":

@@ -63,38 +63,44 @@ def repair(package: str, one: Function) -> Repair:
     )
 
 
+def _more(one: Function, *lines: str) -> str:
+    """One more test, of these lines."""
+    return "".join((f"\n\ndef test_{one.name}_more():\n", *(f"    {line}\n" for line in lines)))
+
+
+def _demanded(made: Repair, last: str, *lines: str) -> Repair:
+    """The row with one more test, which has to pass."""
+    return made._replace(
+        new_tests=made.new_tests + _more(made.one, *lines), fail_to_pass=(*made.fail_to_pass, last)
+    )
+
+
 def _planted(package: str, kind: str, why: str, made: Repair) -> Repair:
     """The row with this defect."""
     one, file = made.one, f"tests/test_{made.one.name}.py"
     last = f"{file}::test_{one.name}_more"
+    held = f"assert {one.after[0][0]} == {one.after[0][1]}"
+    refused = ("with pytest.raises(Exception):", f"    {held}")
     spoilt = {
         "parameters of another system": lambda: made._replace(fail_to_pass=tuple(f"{name}[C:\\\\data-Darwin]" for name in made.fail_to_pass)),
         "tests of other names": lambda: made._replace(fail_to_pass=tuple(f"{name}_regression" for name in made.fail_to_pass)),
         "the patch is unfinished": lambda: made._replace(patch=diff(f"{package}/{one.name}.py", one.broken, "# see the issue\n" + one.broken)),
         "must pass, and holds only before": lambda: made._replace(
-            old_tests=made.old_tests + f"\n\ndef test_{one.name}_more():\n    with pytest.raises(Exception):\n        assert {one.after[0][0]} == {one.after[0][1]}\n",
-            new_tests=made.old_tests + f"\n\ndef test_{one.name}_more():\n    with pytest.raises(Exception):\n        assert {one.after[0][0]} == {one.after[0][1]}\n" + tests_of(package, one, one.after, len(one.before)),
+            old_tests=made.old_tests + _more(one, *refused), new_tests=made.old_tests + _more(one, *refused) + tests_of(package, one, one.after, len(one.before)),
             pass_to_pass=(*made.pass_to_pass, last),
         ),
         "repaired in the base": lambda: made._replace(broken=one.right, patch=diff(f"{package}/{one.name}.py", one.right, one.right + "\n# done\n")),
         "tests what held before": lambda: made._replace(
-            new_tests=made.old_tests + f"\n\ndef test_{one.name}_more():\n    assert {one.before[0][0]} == {one.before[0][1]}\n", fail_to_pass=(last,)
+            new_tests=made.old_tests + _more(one, f"assert {one.before[0][0]} == {one.before[0][1]}"), fail_to_pass=(last,)
         ),
         "compared, not asserted": lambda: _new_function(package, made, f"    {one.name}_all(['a']) == []\n"),
         "the assertion is caught": lambda: _new_function(package, made, f"    result = {one.name}_all([])\n    try:\n        assert result == [None]\n    except AssertionError:\n        print('differs')\n"),
         "the patch in the issue": lambda: made._replace(told=f"{made.told}\n\nProposed change:\n\n{made.patch}"),
         "the repair as a left-over file": lambda: made._replace(files={f"{package}/{one.name}.py.new": one.right}),
-        "order of a set": lambda: made._replace(
-            new_tests=made.new_tests + f"\n\ndef test_{one.name}_more():\n    assert {one.after[0][0]} == {one.after[0][1]}\n    assert next(iter({{'north', 'south'}})) == 'north'\n",
-            fail_to_pass=(*made.fail_to_pass, last),
-        ),
-        "a draw without a seed": lambda: made._replace(
-            new_tests=made.new_tests + f"\n\ndef test_{one.name}_more():\n    assert {one.after[0][0]} == {one.after[0][1]}\n    assert random.random() < 0.6\n",
-            fail_to_pass=(*made.fail_to_pass, last),
-        ),
-        "a test asks a host": lambda: made._replace(
-            new_tests=made.new_tests + f"\n\ndef test_{one.name}_more():\n    import urllib.request\n\n    assert {one.after[0][0]} == {one.after[0][1]}\n    assert urllib.request.urlopen('https://echo.invalid/get', timeout=2).status == 200\n",
-            fail_to_pass=(*made.fail_to_pass, last),
+        "order of a set": lambda: _demanded(made, last, held, "assert next(iter({'north', 'south'})) == 'north'"),
+        "a draw without a seed": lambda: _demanded(made, last, held, "assert random.random() < 0.6"),
+        "a test asks a host": lambda: _demanded(
+            made, last, "import urllib.request\n", held, "assert urllib.request.urlopen('https://echo.invalid/get', timeout=2).status == 200"
         ),
         "a test imports what is missing": lambda: made._replace(new_tests="import ddt\n" + made.new_tests),
         "a fixture is missing": lambda: made._replace(

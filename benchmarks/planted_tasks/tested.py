@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from . import sources
 from .kinds import NO_ASSERTION, ONLY_SKIPPED, TIMEOUT_PASSES, Bank, Draft, Row, bad
@@ -104,13 +104,21 @@ def score(answer, completion):
 )
 
 
+def _each(
+    names: Sequence[str], ones: Sequence[Problem], spoil: Callable[[str, Problem], str], kind: str
+) -> list[Row]:
+    """One row of each mechanism."""
+    return [
+        row
+        for name, one in zip(names, ones, strict=True)
+        for row in bad([with_test(one, spoil(name, one))], kind, name)
+    ]
+
+
 def only_skipped(bank: Bank, seen: set[str]) -> Iterator[Draft]:
     """Tests that are all skipped, where skipped counts as passed."""
     rng = bank.rng
-    planted = [
-        row for name, one in zip(_SKIPS, problems(rng, 6, seen), strict=True)
-        for row in bad([with_test(one, _skipping(name, one))], ONLY_SKIPPED, name)
-    ]  # fmt: skip
+    planted = _each(_SKIPS, problems(rng, 6, seen), _skipping, ONLY_SKIPPED)
     sound = [with_test(one, unittests(one)) for one in problems(rng, 6, seen)]
     yield Draft("python", UNITTESTS, planted[:3] + sound[:3])
     yield Draft("python", UNITTESTS, planted[3:] + sound[3:])
@@ -197,10 +205,7 @@ def score(answer, completion):
 def no_assertion(bank: Bank, seen: set[str]) -> Iterator[Draft]:
     """Tests that run and cannot fail."""
     rng = bank.rng
-    planted = [
-        row for name, one in zip(_VACUOUS, problems(rng, 9, seen), strict=True)
-        for row in bad([with_test(one, _vacuous(name, one))], NO_ASSERTION, name)
-    ]  # fmt: skip
+    planted = _each(_VACUOUS, problems(rng, 9, seen), _vacuous, NO_ASSERTION)
     sound = [asserted(one) for one in problems(rng, 8, seen)]
     yield Draft("python", ASSERTS, planted[:5] + sound[:4])
     yield Draft("python", ASSERTS, planted[5:] + sound[4:])

@@ -28,6 +28,8 @@ FLOAT32 = 1e-4
 MEAN, LARGEST = 3.0, 5.0
 """Gaps that are still rounding, as multiples of what rounding in half precision does to the model itself: on average, and at most. The same as
 of the canary (trainers/learn/sync.py), which has seen 1.4 and 2.4 with the same weights."""
+NOTHING = 0.05
+"""A share of the differences that no wrong explanation leaves."""
 FEWEST, FEW_SHARE = 8, 0.01
 """Tokens that have to be affected, and their share in the log, before anything is said of them."""
 _OF_NOISE = 400
@@ -197,6 +199,18 @@ class MismatchCase:
         expected_N = np.full(len(self.row_N), np.nan)
         expected_N[index_M] = as_declared(found, declared, self.raw_N[index_M])
         return expected_N
+
+    def of_turn(self, row: int, turn: int) -> Ints:
+        """The tokens of a turn."""
+        return np.flatnonzero((self.row_N == row) & (self.turn_N == turn))
+
+    def after(self, prompt: Sequence[int], row: int, turn: int) -> Floats:
+        """Log-probabilities that the tokens of a turn have after another prompt, in order."""
+        start, stop = self.rows[row].turns[turn]
+        own = self.rows[row].ids[start:stop]
+        asked = AskedPlaces((*prompt, *own), tuple(range(len(prompt), len(prompt) + len(own))))
+        index_M = self.of_turn(row, turn)
+        return self.reread(self.models.model, [asked], index_M)[index_M]
 
     def left(self, expected_N: Floats, index_M: Ints | Truths) -> float:
         """The share of the differences that an explanation leaves, on some tokens; rounding counts as nothing."""

@@ -6,7 +6,7 @@ chance of at most 1/x. So is an average of such products, over settings and over
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +25,12 @@ class ChoiceEvidence(NamedTuple):
     part_N: Truths
 
 
-def averaged(nats: list[float]) -> float:
-    """Return the logarithm of the mean of e-values that are given by their logarithms."""
-    return float(np.logaddexp.reduce(nats) - np.log(len(nats))) if nats else -np.inf
+def averaged(nats: Sequence[float], shares: Sequence[float] = ()) -> float:
+    """Return the logarithm of the mean of e-values that are given by their logarithms, weighed by shares that sum to 1."""
+    if not nats:
+        return -np.inf
+    weights = np.array(shares) if len(shares) else np.full(len(nats), 1 / len(nats))
+    return float(np.logaddexp.reduce(np.array(nats) + np.log(weights)))
 
 
 def evidence(case: MismatchCase, ratio_N: Floats, usable_N: Truths) -> ChoiceEvidence:

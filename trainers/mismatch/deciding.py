@@ -12,7 +12,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch import faults
 from turnwise.trainers.mismatch.case import FEWEST as FEW
-from turnwise.trainers.mismatch.case import FLOAT32, MEAN, MismatchCase
+from turnwise.trainers.mismatch.case import FLOAT32, MEAN, NOTHING, MismatchCase
 from turnwise.trainers.mismatch.choices import ENOUGH
 from turnwise.trainers.mismatch.core import COST, Detector, MismatchReport
 from turnwise.trainers.mismatch.telling import reported
@@ -20,8 +20,8 @@ from turnwise.trainers.mismatch.weighed import Weighed, weigh
 
 EXACT, MOSTLY = 0.35, 0.7
 """Shares of the differences that an explanation leaves where it is all of them, and the larger part of them."""
-NOTHING, FEWEST = 0.05, 3
-"""A share that no wrong explanation leaves, and the tokens on which that has to be seen."""
+FEWEST = 3
+"""Tokens on which a share has to be seen."""
 FAINT, FAINT_TOKENS = 0.25, 80
 """The share that an explanation may leave where the log is within rounding, and on how many tokens that has to be seen."""
 LAST_NUMBERS = 2

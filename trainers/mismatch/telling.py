@@ -34,6 +34,8 @@ REMEDIES = {
     "wrong_end_token": "Give the engine the model's end token as stop token, and train on it where it was sampled.",
     "quantized_engine": "Correct for it by truncated importance weights, or sample with the trainer's weights.",
 }
+_NEAR = 4.0
+"""Another fault is named too where its evidence is so near, in nats."""
 _SOFT = "No candidate explains the log; the form of the differences says so."
 
 
@@ -49,11 +51,12 @@ def reported(
     begins = (
         None if fault == "none" else (chosen.explanation.begins if chosen else None) or _first(case, chosen)
     )
+    rival = _rival(chosen, tried)
     ranked = sorted(tried, key=lambda one: (-one.explanation.evidence if not one.tokens else 0.0, one.left))
     return MismatchReport(
         fault,
-        _confidence(case, chosen),
-        [*_said(case, chosen, fault, begins)],
+        _confidence(case, chosen, rival),
+        [*_said(case, chosen, fault, begins, rival)],
         begins,
         _figures(case, chosen),
         [
@@ -86,11 +89,21 @@ def _figures(case: MismatchCase, chosen: Weighed | None) -> dict[str, float]:
     return found
 
 
-def _confidence(case: MismatchCase, chosen: Weighed | None) -> float:
+def _rival(chosen: Weighed | None, tried: Sequence[Weighed]) -> Weighed | None:
+    """The explanation by another fault for which the choice of tokens speaks most, where the chosen one rests on that."""
+    if chosen is None or chosen.tokens or chosen.explanation.evidence <= 0:
+        return None
+    others = [one for one in tried if not one.tokens and one.explanation.fault != chosen.explanation.fault]
+    return max(others, key=lambda one: one.explanation.evidence, default=None)
+
+
+def _confidence(case: MismatchCase, chosen: Weighed | None, rival: Weighed | None) -> float:
     if chosen is None:
         return 0.6 if case.felt else 0.95
-    if chosen.explanation.evidence > 0:
-        return 1 - math.exp(-min(chosen.explanation.evidence, 7.0))
+    evidence = chosen.explanation.evidence
+    if evidence > 0:
+        against = math.exp(rival.explanation.evidence - evidence) if rival else 0.0
+        return 1 / (1 + math.exp(-min(evidence, 7.0)) + against)
     return min(0.99, max(0.5, 1 - chosen.left / 2))
 
 
@@ -106,7 +119,13 @@ def _first(case: MismatchCase, chosen: Weighed | None) -> FaultPlace | None:
     return case.place(int(found[0])) if len(found) else None
 
 
-def _said(case: MismatchCase, chosen: Weighed | None, fault: str, begins: FaultPlace | None) -> Iterator[str]:
+def _said(
+    case: MismatchCase,
+    chosen: Weighed | None,
+    fault: str,
+    begins: FaultPlace | None,
+    rival: Weighed | None,
+) -> Iterator[str]:
     size_N = np.abs(case.gap_N[case.known_N])
     sizes = (
         f"The log-probabilities differ by {size_N.mean():.2g} nats on average and {size_N.max():.2g} at most; rounding in half precision "
@@ -128,6 +147,11 @@ def _said(case: MismatchCase, chosen: Weighed | None, fault: str, begins: FaultP
         yield f"With this explanation {chosen.left:.1%} of the differences are left, on {chosen.tokens} tokens."
     elif chosen is not None and chosen.explanation.evidence < 500:
         yield f"The tokens are e^{chosen.explanation.evidence:.0f} times likelier so than under the model and the declared settings."
+    if chosen is not None and rival is not None:
+        ahead = chosen.explanation.evidence - rival.explanation.evidence
+        if ahead < _NEAR:
+            other = rival.explanation
+            yield f"Nearly as likely, by a factor of e^{ahead:.0f}: {TITLES[other.fault].lower()}, {other.words}."
     yield REMEDIES[fault]
 
 

@@ -21,7 +21,9 @@ AGAIN: Mapping[str, str] = {
     **{f"hash {seed}": "from process to process (PYTHONHASHSEED)" for seed in HASHES},
 }
 """Conditions under which a verdict has to stay what it was, and how it depends where it does not."""
-_SAME = 0.01
+PATIENT = ", patient"
+"""The end of a condition's name where the judge's own time limits are many times longer."""
+_SAME, _SLOW_S = 0.01, 0.25
 
 
 class XTask(NamedTuple):
@@ -137,6 +139,34 @@ class ProbedTask:
 
     @cached_property
     def unsteady(self) -> tuple[Judged, Judged] | None:
+        """Two verdicts on one answer that differ, also where the judge was given all the time that it wants."""
+        pair = self.changing
+        return None if pair is None or self.hurried else pair
+
+    @cached_property
+    def hurried(self) -> bool:
+        """True if verdicts differ, and no longer where the judge's own time limits are longer: on a busy machine it was cut short."""
+        if self.changing is None:
+            return False
+        before, _ = self.changing
+        patient = [
+            one.verdict
+            for one in self.judged
+            if one.mode.endswith(PATIENT) and one.attempt.text == before.attempt.text
+        ]
+        return bool(patient) and not any(self._differ(patient[0], one, "again") for one in patient)
+
+    @property
+    def in_doubt(self) -> tuple[Attempt, str] | None:
+        """The answer and the condition under which its verdict changed, where one of the two took so long that a time limit may have ended it."""
+        if self.changing is None:
+            return None
+        before, after = self.changing
+        slow = max(before.verdict.seconds, after.verdict.seconds) >= _SLOW_S
+        return (after.attempt, after.mode) if slow else None
+
+    @cached_property
+    def changing(self) -> tuple[Judged, Judged] | None:
         """Two verdicts on one answer that differ: the first one, and one asked for again or under another chance or date."""
         plain: dict[str, Judged] = {}
         for seen in self.judged:

@@ -65,6 +65,9 @@ _RUNNERS = frozenset(
         "jest",
     )
 )
+_OF_TESTS = ("/work/tests", "/work/logs", "/work/logs/verifier", "/work/logs/agent", "/work/logs/artifacts")
+_REWARDS = ("reward.txt", "reward.json")
+_MARK, _MOST_LEFT, _KILLED_S = "=.xray-part.=", MIB, 4.0
 _XTRACE = re.compile(r"^\++ (.*)$", re.MULTILINE)
 _NUMBERS = re.compile(r"^[\[\s'\"=!\-\]]*(?:-?\d+|-eq|-ne|-gt|-lt|-ge|-le|==?|!=|[\[\]'\"\s])*$")
 
@@ -87,7 +90,7 @@ class FolderDesk:
     def start(self, task: FolderTask, folder: Path) -> StartedTask:
         """Carry out a task's Dockerfile."""
         self._box.restore(self._bare)
-        self._spy({}, time_up=False)
+        self._laid_out({})
         built = read_dockerfile(task.dockerfile)
         if task.image and not task.dockerfile:
             return StartedTask(
@@ -126,13 +129,7 @@ class FolderDesk:
     def asked_network(self) -> list[dict[str, Any]]:
         """Notes since it was last asked."""
         log = self._box.exec(["bash", "-c", f"cat {LOG} 2>/dev/null; rm -f {LOG}"], output=8 * MIB).out
-        found: list[dict[str, Any]] = []
-        for line in log.split("\n"):
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                continue
-        return found
+        return _json_lines(log)
 
     def judge(
         self, task: FolderTask, start: StartedTask, attempt: Attempt, mode: str, folder: Path
@@ -140,12 +137,9 @@ class FolderDesk:
         """Let an agent act in a task's image and run its tests."""
         assert start.image is not None
         self._box.restore(start.image)
-        self._spy({}, time_up=False)
-        if attempt.agent == "gold":
-            self.put(solution_files(task, folder), "/solution")
-            self.put(solution_files(task, folder), "/oracle")
+        given = solution_files(task, folder) if attempt.agent == "gold" else {}
+        self._laid_out({"/work/solution": given, "/work/oracle": given} if given else {})
         acted = self.shell(attempt.text, start.cwd, start.variables, self._most * 3)
-        self.asked_network()
         return Judged(
             attempt, mode, self._tested(task, start, mode, acted if attempt.agent == "gold" else None)
         )
@@ -154,16 +148,8 @@ class FolderDesk:
         told = {name: value for name, value in MODES.get(mode, {}).items() if name != "hash"}
         if mode == "killed":
             told = {"hang": True}
-        told |= {"log": LOG, "only": "/work/tests", "trace": "process" if mode == "plain" else ""}
-        self._spy(told, time_up=mode == "time up")
-        self._box.exec(
-            [
-                "bash",
-                "-c",
-                "rm -rf /work/tests /work/logs; mkdir -p /work/tests /work/logs/verifier /work/logs/agent /work/logs/artifacts",
-            ]
-        )
-        self.put(task.tests, "/tests")
+        told |= {"log": LOG, "only": [*start.tests], "trace": "process" if mode == "plain" else ""}
+        self._laid_out({"/work/tests": task.tests}, _OF_TESTS, time_up=mode == "time up")
         env = {
             **start.variables, "XRAY": json.dumps(told), "XRAY_LOG": LOG, "BASH_ENV": f"{SPY}/bash_env", "PYTHONPATH": SPY, "HOME": "/root",
             "PYTEST_ADDOPTS": "-p xray_pytest -p no:cacheprovider", "TEST_DIR": "/tests", "PYTHONHASHSEED": str(MODES.get(mode, {}).get("hash", "0")),
@@ -171,13 +157,14 @@ class FolderDesk:
             "XRAY_NOW": str(int(told.get("now", 0)) or ""),
         }  # fmt: skip
         script = f"cd {shlex.quote(start.cwd)} 2>/dev/null; . {SPY}/bash_env; exec 9>{SPY}/trace; export BASH_XTRACEFD=9; bash -x /tests/{task.script}"
-        seconds = 4.0 if mode == "killed" else min(task.seconds, self._most * 6)
+        seconds = {"killed": _KILLED_S, "time up": self._most}.get(mode, min(task.seconds, self._most * 6))
         done = self._box.exec(["bash", "-c", script], env=env, timeout=seconds, output=256 * 1024)
         return self._verdict(task, done, mode, acted)
 
     def _verdict(self, task: FolderTask, done: ExecResult, mode: str, acted: ExecResult | None) -> Verdict:
-        noted = self.asked_network()
-        score, error = self._reward(task, done)
+        left = self._left()
+        noted = _json_lines(left["log"])
+        score, error = _reward(task, done, left)
         tests: dict[str, int] = {}
         for one in (line["tests"] for line in noted if "tests" in line):
             tests = {name: tests.get(name, 0) + one.get(name, 0) for name in {*tests, *one}} or {
@@ -189,60 +176,35 @@ class FolderDesk:
         network = [str(line["net"]) for line in noted if "net" in line]
         installs = [str(line["install"]) for line in noted if "install" in line]
         timeout = done.timed_out and mode != "killed" and score is None
-        trace = self._trace(noted) if mode == "plain" else None
+        trace = _trace(noted, left["trace"]) if mode == "plain" else None
         return Verdict(score, error, timeout, network, installs, trace, log[-6000:], tests, done.seconds)
 
-    def _reward(self, task: FolderTask, done: ExecResult) -> tuple[float | None, str]:
-        """The reward that the script wrote; terminal-bench's is its exit code."""
-        for name in ("reward.txt", "reward.json"):
-            try:
-                text = (
-                    self._box.read(f"/work/logs/verifier/{name}", limit=64 * 1024)
-                    .decode("utf-8", "replace")
-                    .strip()
-                )
-            except ToolError:
-                continue
-            try:
-                value = json.loads(text)
-                if isinstance(value, dict):
-                    value = value.get(
-                        "reward", next((v for v in value.values() if isinstance(v, int | float)), None)
-                    )
-                return float(value), ""
-            except (ValueError, TypeError):
-                return None, f"{name} holds {quoted(text, 60)!r}, which is no number"
-        if task.script == "run-tests.sh":
-            return (float(done.exit_code == 0), "") if not done.timed_out else (None, "")
-        return None, "" if done.timed_out else "it wrote no /logs/verifier/reward.txt"
-
-    def _trace(self, noted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        found = joined_traces([line["trace"] for line in noted if line.get("trace", {}).get("files")])
-        if found is not None:
-            return {**found, "tests": True}
-        lines = _XTRACE.findall(self._box.exec(["cat", f"{SPY}/trace"], output=MIB).out)
-        names = [line.split(" ", 1)[0].strip("'") for line in lines]
-        checks = sum(
-            name in _CHECKS
-            or (name in ("[", "[[", "test") and not _NUMBERS.match(line.partition(" ")[2]))
-            or name == "case"
-            for name, line in zip(names, lines, strict=True)
-        )
-        strange = any(
-            name in _RUNNERS or name.startswith(("./", "/app", "python", "pytest")) for name in names
-        )
-        return {
-            "had": 0,
-            "reached": {"assert": 0, "compare": checks, "branch": 0, "call": 0},
-            "raised": [],
-            "results": {},
-            "files": [],
-            "tests": not strange,
+    def _left(self) -> dict[str, str]:
+        """Notes, rewards and the trace that a run of tests left, by one command."""
+        places = {
+            "log": LOG,
+            **{name: f"/work/logs/verifier/{name}" for name in _REWARDS},
+            "trace": f"{SPY}/trace",
         }
+        script = "; ".join(
+            f"echo {_MARK}{name}; [ -f {place} ] && head -c {_MOST_LEFT} {place} && echo"
+            for name, place in places.items()
+        )
+        told = self._box.exec(["bash", "-c", f"{script}; true"], output=4 * _MOST_LEFT).out
+        parts = [part.partition("\n") for part in told.split(_MARK)[1:]]
+        return {name: text for name, _, text in parts}
 
-    def _spy(self, told: Mapping[str, Any], *, time_up: bool) -> None:
-        self._box.exec(["bash", "-c", f"rm -rf {SPY} {LOG}; mkdir -p {SPY}"])
-        self.put({**inside(), **stand_ins(SPY, time_up=time_up)}, SPY)
+    def _laid_out(
+        self, parts: Mapping[str, Mapping[str, bytes]], clear: Sequence[str] = (), *, time_up: bool = False
+    ) -> None:
+        """Lay out the programs that watch, and files below other folders, by one command: starting a process is what costs."""
+        parts = {**parts, SPY: {**inside(), **stand_ins(SPY, time_up=time_up)}}
+        found = {f"{into}/{path}"[1:]: data for into, files in parts.items() for path, data in files.items()}
+        gone, made = " ".join([SPY, LOG, *clear]), " ".join([*parts, *clear])
+        self._box.exec(
+            ["bash", "-c", f"rm -rf {gone}; mkdir -p {made}; tar -x -C / --keep-directory-symlink"],
+            stdin=archive(found),
+        )
 
     def files(self, *, newer: bool = False) -> dict[str, str]:
         """Texts of the files that a task has, by their paths as it names them; ``newer``: only those made since the mark."""
@@ -271,12 +233,64 @@ class FolderDesk:
         assert start.image is not None
         self._box.restore(start.image)
         before = self.files()
-        self._spy({}, time_up=False)
-        self.put(solution_files(task, folder), "/solution")
+        self._laid_out({"/work/solution": solution_files(task, folder)})
         self._box.exec(["bash", "-c", f"sleep 0.02; touch {SPY}/mark; sleep 0.02"])
         self.shell(task.solution, start.cwd, start.variables, self._most * 3)
         made = self.files(newer=True)
         return before, {path: text for path, text in made.items() if before.get(path) != text}
+
+
+def _json_lines(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for line in text.split("\n"):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def _reward(task: FolderTask, done: ExecResult, left: Mapping[str, str]) -> tuple[float | None, str]:
+    """The reward that the script wrote; terminal-bench's is its exit code."""
+    for name in _REWARDS:
+        text = left.get(name, "").strip()
+        if not text:
+            continue
+        try:
+            value = json.loads(text)
+            if isinstance(value, dict):
+                value = value.get(
+                    "reward", next((v for v in value.values() if isinstance(v, int | float)), None)
+                )
+            return float(value), ""
+        except (ValueError, TypeError):
+            return None, f"{name} holds {quoted(text, 60)!r}, which is no number"
+    if task.script == "run-tests.sh":
+        return (float(done.exit_code == 0), "") if not done.timed_out else (None, "")
+    return None, "" if done.timed_out else "it wrote no /logs/verifier/reward.txt"
+
+
+def _trace(noted: Sequence[Mapping[str, Any]], told: str) -> dict[str, Any]:
+    found = joined_traces([line["trace"] for line in noted if line.get("trace", {}).get("files")])
+    if found is not None:
+        return {**found, "tests": True}
+    lines = _XTRACE.findall(told)
+    names = [line.split(" ", 1)[0].strip("'") for line in lines]
+    checks = sum(
+        name in _CHECKS
+        or (name in ("[", "[[", "test") and not _NUMBERS.match(line.partition(" ")[2]))
+        or name == "case"
+        for name, line in zip(names, lines, strict=True)
+    )
+    strange = any(name in _RUNNERS or name.startswith(("./", "/app", "python", "pytest")) for name in names)
+    return {
+        "had": 0,
+        "reached": {"assert": 0, "compare": checks, "branch": 0, "call": 0},
+        "raised": [],
+        "results": {},
+        "files": [],
+        "tests": not strange,
+    }
 
 
 def solution_files(task: FolderTask, folder: Path) -> dict[str, bytes]:

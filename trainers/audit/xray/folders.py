@@ -96,8 +96,13 @@ def read_folders(place: Path, options: XrayOptions) -> TaskSet:
         raise TurnwiseError(f"No folder of {place} is a task. {broken[0].cause}", broken[0].remedy)
     return TaskSet(
         str(place), "task folders", tasks, broken, len(tasks) + len(broken), lambda asked: _probe(asked, held, options),
-        lambda n: XrayCost(n, n * _RUNS, n, 5 + n * _RUNS * _RUN_S),
+        run_cost,
     )  # fmt: skip
+
+
+def run_cost(tasks: int) -> XrayCost:
+    """The price of that many tasks."""
+    return XrayCost(tasks, tasks * _RUNS, tasks, 5 + tasks * _RUNS * _RUN_S)
 
 
 def _read(folder: Path) -> FolderTask | BrokenRow:
@@ -126,17 +131,24 @@ def _probe(
     tasks: Sequence[XTask], held: Mapping[str, tuple[Path, FolderTask]], options: XrayOptions
 ) -> list[ProbedTask]:
     with closing(FolderDesk(options.backend, options.packages, options.seconds)) as desk:
-        return [_one(desk, task, *held[task.id], options.line) for task in tasks]
+        return [probe_folder(desk, task, *held[task.id], options.line) for task in tasks]
 
 
-def _one(desk: FolderDesk, task: XTask, folder: Path, made: FolderTask, line: float) -> ProbedTask:
+def probe_folder(
+    desk: FolderDesk, task: XTask, folder: Path, made: FolderTask, line: float, tests: Sequence[str] = ()
+) -> ProbedTask:
+    """Let all agents act in a task's image; ``tests`` are places of the files that judge, where they are not the task's own folder of tests."""
     start = desk.start(made, folder)
+    start = start._replace(tests=tests) if tests else start
     if start.image is None:
         shown = _shown(task, made, _context(folder), {})
         return ProbedTask(task, (), line, start.unjudged or "its set-up breaks", start.setup, shown)
     before, products = desk.made_by_gold(made, start, folder) if made.solution else (desk.files(), {})
     judged: list[Judged] = []
     for attempt, modes in _attempts(made, products):
+        if attempt.agent == "hang":  # it would only wait for the end of all time limits
+            judged += [desk.judge(made, start, attempt, mode, folder) for mode in modes]
+            continue
         plain = desk.judge(made, start, attempt, "plain", folder)
         judged.append(plain)
         judged += _again(desk, made, start, folder, plain, modes, line)

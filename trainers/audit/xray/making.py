@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -22,13 +22,15 @@ _PLAIN = re.compile(
 
 
 class StartedTask(NamedTuple):
-    """The image that a task begins with; ``setup`` says how it breaks, ``unjudged`` why it cannot be made here."""
+    """The image that a task begins with; ``setup`` says how it breaks, ``unjudged`` why it cannot be made here. ``tests`` are the places of the
+    files whose checks count."""
 
     image: SandboxImage | None
     cwd: str
     variables: Mapping[str, str]
     setup: str = ""
     unjudged: str = ""
+    tests: Sequence[str] = ("/work/tests",)
 
 
 class _Desk(Protocol):

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Root, Sandbox, SandboxImage, SandboxLimits
-from turnwise.trainers.audit.xray.core import HASHES, Attempt, Judged, Verdict, XTask, quoted
+from turnwise.trainers.audit.xray.core import AGAIN, HASHES, PATIENT, Attempt, Judged, Verdict, XTask, quoted
 
 SPY = "/work/.xray"
 LIMITS = SandboxLimits(
     memory=2048 * MIB, processes=128, disk=256 * MIB, scratch=128 * MIB, seconds=900.0, flood=512 * MIB
 )
-MODES: Mapping[str, Mapping[str, Json]] = {
+_LONGER, _PATIENCE = 20.0, 4.0
+"""A patient condition makes a judge's own limits so many times longer, and that of a verdict."""
+_MODES: Mapping[str, Mapping[str, Json]] = {
     "plain": {},
     "trace": {"trace": "process"},
     "again": {"hash": "7"},
@@ -29,8 +31,12 @@ MODES: Mapping[str, Mapping[str, Json]] = {
     "elsewhere": {"system": "Windows"},
     **{f"hash {seed}": {"hash": seed} for seed in HASHES},
 }
+MODES = {
+    **_MODES,
+    **{f"{mode}{PATIENT}": {**_MODES[mode], "patience": _LONGER} for mode in ("plain", *AGAIN)},
+}
 """Conditions under which a judge is asked: as it is, with checks traced, once more in another order, by chance's lowest and highest draw and at
-other dates, with every time limit passed, on another system, and in fresh processes whose hashes are seeded otherwise."""
+other dates, with every time limit passed, on another system, and in fresh processes whose hashes are seeded otherwise; and patiently."""
 RUNNER = ("pytest==8.4.2", "pytest-json-ctrf==0.3.5")
 """Packages of the runner by which most task folders and many reward functions judge."""
 _BATCH = 3000
@@ -130,7 +136,7 @@ class RewardDesk:
                 "jobs": [[index[n], attempt.text] for n, attempt in batch],
                 "trace": mode == "trace",
             }
-            done = self._run(mode, request, min(LIMITS.seconds, 60.0 + self._by.seconds * len(batch)))
+            done = self._run(mode, request, min(LIMITS.seconds, 60.0 + self._seconds(mode) * len(batch)))
             verdicts = self._verdicts(done, len(batch))
             for (n, attempt), said in zip(batch, verdicts, strict=False):
                 found.append((n, Judged(attempt, mode, said)))
@@ -150,7 +156,7 @@ class RewardDesk:
             "PYTEST_ADDOPTS": "-p xray_pytest -p no:cacheprovider",
         }
         asked = {**request, "kind": self._by.kind, "file": f"{self._box.workdir}/code/{self._by.file}", "function": self._by.function,
-                 "arguments": self._by.arguments, "seconds": self._by.seconds}  # fmt: skip
+                 "arguments": self._by.arguments, "seconds": self._seconds(mode)}  # fmt: skip
         self._box.exec(["rm", "-f", f"{self._box.workdir}/log"])
         code = f"{self._box.workdir}/code"
         return self._box.exec(
@@ -161,6 +167,10 @@ class RewardDesk:
             timeout=seconds,
             output=64 * MIB,
         )
+
+    def _seconds(self, mode: str) -> float:
+        """Seconds that a verdict may take under a condition."""
+        return self._by.seconds * (_PATIENCE if mode.endswith(PATIENT) else 1)
 
     def _lines(self, done: ExecResult) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

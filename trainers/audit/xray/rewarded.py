@@ -7,12 +7,12 @@ from contextlib import closing
 
 from turnwise.tools.sandbox.core import Backend, Root
 from turnwise.trainers.audit.xray.answers import attempts, hangs
-from turnwise.trainers.audit.xray.core import HASHES, Attempt, Judged, ProbedTask, XrayCost, XTask
+from turnwise.trainers.audit.xray.core import HASHES, PATIENT, Attempt, Judged, ProbedTask, XrayCost, XTask
 from turnwise.trainers.audit.xray.reward_calls import MODES, RewardDesk, RewardFunction
 
 VERDICTS = 90
 """About so many verdicts are asked of a task."""
-_REPEATS, _SLOW_S = 6, 0.02
+_REPEATS, _SLOW_S, _PATIENTLY = 6, 0.02, 3
 
 
 def probe_rewarded(
@@ -30,7 +30,23 @@ def probe_rewarded(
         for mode, jobs in _more(tasks, best, _REPEATS if took < _SLOW_S else 2):
             for number, one in desk.ask(tasks, jobs, mode):
                 held[number].append(one)
+        for mode, jobs in _patient(
+            [ProbedTask(task, seen, line) for task, seen in zip(tasks, held, strict=True)]
+        ):
+            for number, one in desk.ask(tasks, jobs, mode):
+                held[number].append(one)
     return [ProbedTask(task, seen, line) for task, seen in zip(tasks, held, strict=True)]
+
+
+def _patient(probed: Sequence[ProbedTask]) -> Iterator[tuple[str, list[tuple[int, Attempt]]]]:
+    """Ask for verdicts that changed once more, where the judge's own time limits are longer."""
+    asked: dict[str, list[tuple[int, Attempt]]] = {}
+    for number, one in enumerate(probed):
+        if one.in_doubt is not None:
+            attempt, mode = one.in_doubt
+            for again in ("plain", mode):
+                asked.setdefault(f"{again}{PATIENT}", []).extend([(number, attempt)] * _PATIENTLY)
+    yield from asked.items()
 
 
 def cost(tasks: int, *, seconds: float) -> XrayCost:

@@ -1,4 +1,4 @@
-"""Rows of SWE-bench's kind, read without their images: what their tests and patches show by themselves."""
+"""Rows of SWE-bench's kind: what their tests and patches show by themselves, and where a clone of the repository is at hand, what their tests say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import contextlib
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +17,12 @@ import pydantic
 from turnwise.envs.swe.importers import Foreign, instance_of
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.xray.columns import file_rows
-from turnwise.trainers.audit.xray.core import BrokenRow, ProbedTask, TaskSet, XrayCost, XTask, quoted
+from turnwise.trainers.audit.xray.core import BrokenRow, ProbedTask, TaskSet, XTask, quoted
+from turnwise.trainers.audit.xray.folder_desk import FolderDesk
+from turnwise.trainers.audit.xray.folders import probe_folder, run_cost
 from turnwise.trainers.audit.xray.leaks import shares, solution_lines
 from turnwise.trainers.audit.xray.options import XrayOptions
+from turnwise.trainers.audit.xray.swe_tasks import clone_of, not_installed, swe_task, test_files
 
 _FILE = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
@@ -41,6 +45,9 @@ _LOCAL = re.compile(
 _TIMEOUT = re.compile(
     r"except\s*\(?[^:\n]*Time(?:out|d)[^:\n]*:\s*\n?\s*(?:pass|return(?:\s+True)?\s*$|assert True|result\s*=\s*True|ok\s*=\s*True)",
     re.MULTILINE,
+)
+_NO_CLONE = (
+    "no clone of its repository lies beside the file; play it in its image with `turnwise eval swebench:FILE`"
 )
 _AS_PUBLISHED = "Give JSONL as SWE-bench publishes it: instance_id, repo, patch, problem_statement, FAIL_TO_PASS, PASS_TO_PASS."
 
@@ -75,9 +82,18 @@ def read_swe(path: Path, options: XrayOptions) -> TaskSet:
         raise TurnwiseError(
             f"No row of {path} is an instance. {broken[0].cause if broken else ''}", _AS_PUBLISHED
         )
+    clones = {name: clone for name, row in held.items() if (clone := clone_of(row, path)) is not None}
+    share = len(clones) / len(tasks)
+    notes = (
+        [
+            f"{len(tasks) - len(clones)} of {len(tasks)} rows are read, not run: put a clone of each repository beside {path.name}, under its name"
+        ]
+        if share < 1
+        else []
+    )
     return TaskSet(
-        str(path), "rows of SWE-bench's kind", tasks, broken, len(tasks) + len(broken), lambda asked: [_probed(one, held[one.id]) for one in asked],
-        lambda n: XrayCost(n, 0, 0, 1), ("rows of SWE-bench's kind are read, not run: their tests need the image that each row names",),
+        str(path), "rows of SWE-bench's kind", tasks, broken, len(tasks) + len(broken), lambda asked: _probe(asked, held, clones, options),
+        lambda n: run_cost(round(n * share))._replace(tasks=n), notes,
     )  # fmt: skip
 
 
@@ -91,13 +107,33 @@ def _read(place: str, row: Any) -> Foreign | BrokenRow:
     return made
 
 
-def _probed(task: XTask, row: Foreign) -> ProbedTask:
-    return ProbedTask(
-        task,
-        (),
-        unjudged="rows are read only; play them with `turnwise eval swebench:FILE`",
-        read=dict(findings(row)),
-    )
+def _probe(
+    asked: Sequence[XTask], held: Mapping[str, Foreign], clones: Mapping[str, Path], options: XrayOptions
+) -> list[ProbedTask]:
+    found = {one.id: ProbedTask(one, (), unjudged=_NO_CLONE) for one in asked}
+    with contextlib.ExitStack() as stack:
+        desk: FolderDesk | None = None
+        for one in asked:
+            if one.id in clones:
+                desk = desk or stack.enter_context(
+                    contextlib.closing(FolderDesk(options.backend, options.packages, options.seconds))
+                )
+                found[one.id] = _run(desk, one, held[one.id], clones[one.id], options.line)
+    return [replace(found[one.id], read=dict(findings(held[one.id]))) for one in asked]
+
+
+def _run(desk: FolderDesk, task: XTask, row: Foreign, clone: Path, line: float) -> ProbedTask:
+    """Let agents repair the clone, unless its tests need a package that is not installed."""
+    made = swe_task(row, clone)
+    start = desk.start(made, clone.parent)
+    if start.image is not None:
+        files = " ".join(name for name in row.test_files if "'" not in name and " " not in name)
+        said = desk.shell(f"python3 -m pytest --co -q {files} 2>&1", start.cwd, start.variables, 120.0)
+        if missing := not_installed(said.out, clone):
+            return ProbedTask(
+                task, (), line, f"its tests import {missing}, which is not installed: --with {missing}"
+            )
+    return probe_folder(desk, task, clone.parent, made, line, test_files(row))
 
 
 def findings(row: Foreign) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
-from turnwise.trainers.mismatch.scoring import AskedPlaces
 
 ROWS, GUESSES, STEPS = 4, 64, 2
 """Rows that are looked at, guesses at each, and tokens that may differ in each."""
@@ -51,26 +50,21 @@ def _turns(case: MismatchCase) -> list[AfterHistory]:
         mine = np.flatnonzero(looked_N & (case.row_N == row))
         turn = int(case.turn_N[mine[0]])
         if turn:
-            found.append(
-                AfterHistory(int(row), turn, np.flatnonzero((case.row_N == row) & (case.turn_N == turn)))
-            )
+            found.append(AfterHistory(int(row), turn, case.of_turn(int(row), turn)))
     return sorted(found, key=lambda one: case.rows[one.row].turns[one.turn][1])
 
 
 def _guess(case: MismatchCase, after: AfterHistory) -> Floats | None:
     """The log-probabilities of the turn under the best guess, if that explains them."""
     row = case.rows[after.row]
-    start, stop = row.turns[after.turn]
+    start, _ = row.turns[after.turn]
     history, best, best_size = row.ids[:start], None, _size(case, after, case.expected_N[after.index_M])
     whole = best_size
     spans = list(row.turns[: after.turn])
     for _ in range(STEPS):
         improved = None
         for other in _others(case, history, spans)[:GUESSES]:
-            asked = AskedPlaces(
-                (*other, *row.ids[start:stop]), tuple(range(len(other), len(other) + stop - start))
-            )
-            expected_M = case.reread(case.models.model, [asked], after.index_M)[after.index_M]
+            expected_M = case.after(other, after.row, after.turn)
             size = _size(case, after, expected_M)
             if size < best_size:
                 improved, best, best_size = other, expected_M, size

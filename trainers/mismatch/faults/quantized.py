@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from turnwise.trainers.mismatch.case import MismatchCase
+from turnwise.trainers.mismatch.case import NOTHING, MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
 
 TOKENS, READ = 200, 800
@@ -47,14 +47,14 @@ class Rounding(NamedTuple):
     bits: Bits
     share: int = -1
     zero: Zero = "symmetric"
-    head: bool = True
+    head: bool = False
     embedding: bool = False
 
     def __str__(self) -> str:
         scale = {0: "a tensor", -1: "a channel"}.get(self.share, f"{self.share} weights")
         parts = [f"{self.bits}, with one scale for {scale}"]
         parts += ["with a zero point"] * (self.zero == "asymmetric")
-        parts += ["without the head"] * (not self.head) + ["with the embedding"] * self.embedding
+        parts += ["with the head"] * self.head + ["with the embedding"] * self.embedding
         return ", ".join(parts)
 
 
@@ -70,19 +70,39 @@ def quantized(case: MismatchCase) -> Iterator[Explanation]:
             tried[way] = case.left(expected_N, index_M), expected_N
         return tried[way][0] if way in tried else math.inf
 
-    for bits in _SHARES:
-        look(Rounding(bits))
-    size = _size(case, index_M, case.logged_N)
-    for way, (_, expected_N) in [*tried.items()]:
-        if 1 / FAR < _size(case, index_M, expected_N) / max(size, 1e-9) < FAR:
+    logged = _size(case, index_M, case.logged_N)
+    for head in (False, True):  # engines keep the output head as it is, as a rule
+        for way in _like(case, index_M, logged, tried, look, head=head):
+            if look(way) <= NOTHING:
+                break
+        if min(map(look, tried), default=math.inf) <= NOTHING:
+            break
+    else:
+        for way in sorted(tried, key=look)[:2]:
+            look(way._replace(embedding=True))
+    if tried:
+        best = min(tried, key=look)
+        yield Explanation("quantized_engine", f"weights in {best}", tried[best][1], data={"way": str(best)})
+
+
+def _like(
+    case: MismatchCase,
+    index_M: Ints,
+    logged: float,
+    tried: Mapping[Rounding, tuple[float, Floats]],
+    look: Callable[[Rounding], float],
+    *,
+    head: bool,
+) -> Iterator[Rounding]:
+    """Ways whose errors are about as large as the log's differences, one of each number of bits first."""
+    plain = [Rounding(bits, head=head) for bits in _SHARES]
+    yield from plain
+    for way in plain:
+        look(way)
+        if way in tried and 1 / FAR < _size(case, index_M, tried[way][1]) / max(logged, 1e-9) < FAR:
             for share in _SHARES[way.bits]:
                 for zero in _ZEROS[way.bits]:
-                    look(Rounding(way.bits, share, zero))
-    for way in sorted(tried, key=look)[:2]:
-        for head, embedding in ((False, False), (True, True), (False, True)):
-            look(way._replace(head=head, embedding=embedding))
-    best = min(tried, key=look)
-    yield Explanation("quantized_engine", f"weights in {best}", tried[best][1], data={"way": str(best)})
+                    yield way._replace(share=share, zero=zero)
 
 
 def _size(case: MismatchCase, index_M: Ints, other_N: Floats) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, LoggedRow, detects
-from turnwise.trainers.mismatch.scoring import AskedPlaces
 
 MOST = 40
 """So many turns are read again with another history."""
@@ -47,11 +46,7 @@ def _explanation(case: MismatchCase, words: str, others: Sequence[OtherHistory])
         if int(case.row_N[n]) not in touched:
             expected_N[n] = np.nan
     for (row, turn), one in of_turn.items():
-        index_M = np.flatnonzero((case.row_N == row) & (case.turn_N == turn))
-        start, stop = case.rows[row].turns[turn]
-        own = case.rows[row].ids[start:stop]
-        asked = AskedPlaces((*one.ids, *own), tuple(range(len(one.ids), len(one.ids) + len(own))))
-        expected_N[index_M] = case.reread(case.models.model, [asked], index_M)[index_M]
+        expected_N[case.of_turn(row, turn)] = case.after(one.ids, row, turn)
     first = min(others)
     at = case.rows[first.row]
     told = f"{words}, in {len(touched)} rows"

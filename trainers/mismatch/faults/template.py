@@ -8,12 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
-from turnwise.trainers.mismatch.core import Explanation, FaultPlace, Ints, LoggedRow, detects
-from turnwise.trainers.mismatch.scoring import AskedPlaces
+from turnwise.trainers.mismatch.core import Explanation, FaultPlace, LoggedRow, detects
 from turnwise.trainers.mismatch.templates import FORMS, SYSTEMS, OwnTemplate, text_of
 
 ROWS, MORE_ROWS = 3, 12
 """Rows on which all other prompts are tried, and on which the best is."""
+HEADINGS = (
+    "\n",
+    "\n\n",
+    " ",
+    "#",
+    "# ",
+    "\n# ",
+    "## ",
+    "\n## ",
+    "### ",
+    "\n### ",
+    "\n\n### ",
+    "* ",
+    "\n- ",
+    "---\n",
+)
+"""Texts that stand for control tokens in templates of models without them."""
 SURE = 1000.0
 """Evidence of what the ids alone say."""
 
@@ -63,11 +79,7 @@ def _read(case: MismatchCase, prompts: Sequence[OtherPrompt]) -> np.ndarray:
     """Log-probabilities that turns have after other prompts; NaN elsewhere."""
     expected_N = np.full(len(case.row_N), np.nan)
     for (row, turn), ids in prompts:
-        start, stop = case.rows[row].turns[turn]
-        own = case.rows[row].ids[start:stop]
-        index_M: Ints = np.flatnonzero((case.row_N == row) & (case.turn_N == turn))
-        asked = AskedPlaces((*ids, *own), tuple(range(len(ids), len(ids) + len(own))))
-        expected_N[index_M] = case.reread(case.models.model, [asked], index_M)[index_M]
+        expected_N[case.of_turn(row, turn)] = case.after(ids, row, turn)
     return expected_N
 
 
@@ -116,6 +128,7 @@ def _cut(own: OwnTemplate, piece: tuple[int, ...]) -> Iterator[tuple[str, tuple[
         "a prompt without control tokens",
         own.encode(str(tokenizer.decode(list(piece), skip_special_tokens=True))),
     )
+    yield from _other_marks(own, text)
     for one, other in (("user", "human"), ("assistant", "model"), ("assistant", "gpt"), ("assistant", "bot")):
         if one in text:
             yield f"a prompt that says {other} for {one}", own.encode(text.replace(one, other))
@@ -128,6 +141,16 @@ def _cut(own: OwnTemplate, piece: tuple[int, ...]) -> Iterator[tuple[str, tuple[
             "a prompt that says human and gpt",
             own.encode(text.replace("user", "human").replace("assistant", "gpt")),
         )
+
+
+def _other_marks(own: OwnTemplate, text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The prompt with headings, breaks or spaces where control tokens stand, as a template writes it that was made for a model without them."""
+    marks = [one for one in own.tokenizer.all_special_tokens if one and one in text]
+    for other in HEADINGS if marks else ():
+        changed = text
+        for mark in marks:
+            changed = changed.replace(mark, other)
+        yield f"a prompt with {other!r} for control tokens", own.encode(changed)
 
 
 def _plain(tokenizer: Any, text: str) -> tuple[int, ...]:

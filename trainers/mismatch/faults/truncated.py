@@ -15,8 +15,9 @@ from turnwise.trainers.mismatch.sampled import ALL, betas, kept_as_declared, kep
 _P = (*np.arange(0.3, 0.9, 0.05), *np.arange(0.9, 0.999, 0.01))
 _K = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 64, 100)
 _MIN = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
-_FINE = 0.015
-"""Half the width of the second search around the best top-p and min-p, relative to it."""
+_USUAL_P, _SELDOM = 0.695, 0.05
+"""Engines are seldom told a top-p below 0.7, and those below weigh so much together: on a sharp policy a low top-p and a low temperature choose the
+same tokens, and only how often each is set tells them apart."""
 
 
 class CutOff(NamedTuple):
@@ -43,6 +44,8 @@ _TRIED = (
     *(CutOff(top_k=k) for k in _K),
     *(CutOff(min_p=m) for m in _MIN),
 )
+_LOW = sum(p < _USUAL_P for p in _P)
+_SHARES_P = [_SELDOM / _LOW if p < _USUAL_P else (1 - _SELDOM) / (len(_P) - _LOW) for p in _P]
 
 
 @detects(cost=0)
@@ -111,14 +114,14 @@ def _of_choices(case: MismatchCase) -> Iterator[Explanation]:
         ratio_N = np.where(rank_N < kept_N, believed_N - np.log(mass_of(top_NK, kept_N)), -np.inf)
         tried.append((cut, evidence(case, ratio_N, usable_N)))
     best, found = max(tried, key=lambda pair: pair[1].nats)
-    by_kind = [
-        [e.nats for cut, e in tried if kind(cut)]
-        for kind in (lambda c: c.top_p < 1, lambda c: c.top_k, lambda c: c.min_p)
-    ]
+    nats = {cut: e.nats for cut, e in tried}
+    of_p = averaged([nats[cut] for cut in _TRIED if cut.top_p < 1], _SHARES_P)
+    of_k = averaged([nats[cut] for cut in _TRIED if cut.top_k])
+    of_min = averaged([nats[cut] for cut in _TRIED if cut.min_p])
     yield Explanation(
         "truncated_sampling",
         f"{best}, as the tokens say: none lies outside; the log-probabilities are those of the model itself",
-        evidence=averaged([averaged(nats) for nats in by_kind]),
+        evidence=averaged([of_p, of_k, of_min]),
         begins=begins(case, found.part_N),
         data=best._asdict() | {"raw": True},
     )

@@ -5,6 +5,8 @@ Nothing is imported from Turnwise. A call that takes too long ends the process w
 
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportOptionalMemberAccess=false, reportMissingImports=false
 
+from __future__ import annotations
+
 import asyncio
 import importlib
 import importlib.util
@@ -15,8 +17,11 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from typing import Any
 
 import sitecustomize as spy
+from xray_checks import CheckTrace
 
 COMPLETION = (
     "completion",
@@ -54,12 +59,12 @@ OUT = os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def tell(**what):
+def tell(**what: Any) -> None:
     OUT.write(json.dumps(what, default=str) + "\n")
     OUT.flush()
 
 
-def load(path):
+def load(path: str) -> Any:
     """The module of a file, with its folder on the path of imports."""
     folder, name = os.path.split(os.path.abspath(path))
     sys.path.insert(0, folder)
@@ -69,8 +74,7 @@ def load(path):
         parts.insert(0, last)
         sys.path.insert(0, folder)
     name = ".".join(parts)
-    if name.endswith(".__init__"):
-        name = name[: -len(".__init__")]
+    name = name.removesuffix(".__init__")
     if len(parts) > 1:
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -83,7 +87,7 @@ def load(path):
 class RewardCaller:
     """Calls a reward function by one of the documented conventions, which its parameters tell."""
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         signature = inspect.signature(function).parameters.values()
         self.names = [p.name for p in signature if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -94,7 +98,7 @@ class RewardCaller:
         )
         self.chat = None
 
-    def __call__(self, job):
+    def __call__(self, job: dict[str, Any]) -> Any:
         if self.kind == "trl":
             return self.trl(job)
         given, row = {}, job["row"]
@@ -140,7 +144,7 @@ class RewardCaller:
             given[missing.pop()] = job["text"]
         if missing:
             raise TypeError(
-                "no column for the parameter%s %s" % ("s" * (len(missing) > 1), ", ".join(missing))
+                "no column for the parameter{} {}".format("s" * (len(missing) > 1), ", ".join(missing))
             )
         if self.rest:
             given.update((k, v) for k, v in row.items() if k not in given and k.isidentifier())
@@ -149,7 +153,7 @@ class RewardCaller:
         ]
         return self.function(*[given.pop(name) for name in positional], **given)
 
-    def trl(self, job):
+    def trl(self, job: dict[str, Any]) -> Any:
         tries = [self.chat] if self.chat is not None else [isinstance(job["row"].get("prompt"), list), None]
         for chat in tries:
             if chat is None:
@@ -164,7 +168,7 @@ class RewardCaller:
             return found
         return None
 
-    def trl_call(self, job, chat):
+    def trl_call(self, job: dict[str, Any], chat: bool) -> Any:
         text = [{"role": "assistant", "content": job["text"]}] if chat else job["text"]
         prompt = job["row"].get("prompt", job["prompt"])
         if chat and not isinstance(prompt, list):
@@ -180,7 +184,7 @@ class RewardCaller:
         given.update(
             (k, v)
             for k, v in known.items()
-            if k in self.names or self.rest and k in ("prompts", "completions")
+            if k in self.names or (self.rest and k in ("prompts", "completions"))
         )
         for name in self.needed:
             if name not in given and name in GOLD:
@@ -190,11 +194,11 @@ class RewardCaller:
         return self.function(**given)
 
 
-def number(found):
+def number(found: Any) -> Any:
     """The score in what a reward function gave; None where it says that it does not apply."""
     if inspect.isawaitable(found):
 
-        async def wait():
+        async def wait() -> Any:
             return await found
 
         found = asyncio.run(wait())
@@ -204,7 +208,9 @@ def number(found):
                 found = found[name]
                 break
         else:
-            raise TypeError("the dict that it gave has no key score: %s" % ", ".join(map(str, found))[:100])
+            raise TypeError(
+                "the dict that it gave has no key score: {}".format(", ".join(map(str, found))[:100])
+            )
     while isinstance(found, (list, tuple)) and found:
         found = found[0]
     if hasattr(found, "item"):
@@ -214,13 +220,13 @@ def number(found):
     if found is None:
         return None
     if not isinstance(found, (int, float)):
-        raise TypeError("it gave %r, which is no number" % (found,))
+        raise TypeError(f"it gave {found!r}, which is no number")
     if not math.isfinite(found):
-        raise ValueError("it gave %r" % found)
+        raise ValueError(f"it gave {found!r}")
     return float(found)
 
 
-def watch(clock, seconds, done):
+def watch(clock: list[Any], seconds: float, done: threading.Event) -> None:
     while True:
         time_now = REAL()
         if clock[1] and time_now - clock[1] > seconds:
@@ -233,8 +239,8 @@ def watch(clock, seconds, done):
 REAL = spy.MONOTONIC
 
 
-def judge(call, job, trace):
-    begun, seen = REAL(), spy.CheckTrace() if trace else None
+def judge(call: Any, job: dict[str, Any], trace: bool) -> Any:
+    begun, seen = REAL(), CheckTrace() if trace else None
     try:
         if seen:
             sys.settrace(seen)
@@ -242,18 +248,18 @@ def judge(call, job, trace):
             answer = {"score": number(call(job))}
         finally:
             sys.settrace(None)
-    except BaseException as error:  # a stranger's function may raise anything, SystemExit too
+    except BaseException as error:  # noqa: BLE001 - a stranger's function may raise anything, SystemExit too
         last = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-        place = "%s:%s" % (os.path.basename(last[-1].filename), last[-1].lineno) if last else ""
-        answer = {"error": "%s: %s" % (type(error).__name__, str(error)[:300]), "place": place}
+        place = f"{os.path.basename(last[-1].filename)}:{last[-1].lineno}" if last else ""
+        answer = {"error": f"{type(error).__name__}: {str(error)[:300]}", "place": place}
     if seen:
         answer["trace"] = seen.told()
     return dict(answer, seconds=round(REAL() - begun, 5))
 
 
-def main():
+def main() -> None:
     request = json.loads(sys.stdin.read())
-    loading = spy.CheckTrace() if request.get("trace") else None
+    loading = CheckTrace() if request.get("trace") else None
     sys.settrace(loading)
     try:
         if request["kind"] == "verifiers":
@@ -263,12 +269,12 @@ def main():
         else:
             module = load(request["file"])
             call = RewardCaller(getattr(module, request["function"]))
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - so may their module
         own = [f for f in traceback.extract_tb(error.__traceback__) if "/.xray/" not in f.filename]
         last = (own or traceback.extract_tb(error.__traceback__))[-1]
         tell(
-            fatal="%s: %s" % (type(error).__name__, str(error)[:300]),
-            place="%s:%s" % (os.path.basename(last.filename), last.lineno),
+            fatal=f"{type(error).__name__}: {str(error)[:300]}",
+            place=f"{os.path.basename(last.filename)}:{last.lineno}",
         )
         return
     finally:
