@@ -21,7 +21,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +99,12 @@ def planted(folder: Path, seed: int, only: Sequence[str], least: int = 0) -> dic
     ]
     chosen = enough(asked, least, seed, SOUND) if least else asked
     done = {row["path"] for row in rows}
+    todo = [one for one in chosen if one[0] not in done]
     with ThreadPoolExecutor(2) as pool:
-        todo = [one for one in chosen if one[0] not in done]
-        for made in pool.map(lambda one: _rows(folder, *one), todo):
-            rows += made
+        for asking in as_completed([pool.submit(_rows, folder, *one) for one in todo]):
+            rows += asking.result()
             with kept.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in made)
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in asking.result())
     wanted = {path for path, _, _ in chosen}
     rows = [row for row in rows if row["path"] in wanted]
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -377,6 +378,88 @@ def test_task_folders_are_judged_by_their_own_tests_and_each_defect_is_named(tmp
     assert "no-task is no task" in broken[0]
 
 
+HURRIED = """
+import time
+ASKED = [0]
+
+def reward(answer, completion):
+    if completion != answer:
+        return 0.0
+    ASKED[0] += 1
+    begun = time.monotonic()
+    time.sleep(0.6 if ASKED[0] % 2 == 0 else 0.01)
+    return float(time.monotonic() - begun < 0.4)
+"""
+
+
+def test_a_judge_whose_own_time_was_up_is_not_called_flaky(tmp_path):
+    """Its second call in a process takes too long, as on a busy machine; with limits many times longer it says the same each time."""
+    (tmp_path / "rows.jsonl").write_text(
+        json.dumps({"prompt": "Which city lies on the Tagus?", "answer": "Lisbon"}) + "\n"
+    )
+    (tmp_path / "judge.py").write_text(HURRIED)
+    probed = probe(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/judge.py:reward"))
+    told = audit_all("tasks", probed, []).findings["flaky"].data["tasks"]
+    assert [(row["severity"], "longer" in row["seen"]) for row in told] == [("look", True)]
+    (tmp_path / "judge.py").write_text(HURRIED.replace("time.monotonic() - begun < 0.4", "ASKED[0] % 2 == 1"))
+    found, _ = seen(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/judge.py:reward"))
+    assert [*found.values()] == [{"flaky"}]
+
+
+def repository(folder: Path) -> str:
+    """A repository with a bug, and its commit."""
+    files = {
+        "spaces.py": "def squeezed(text):\n    return text.replace('  ', ' ')\n",
+        "tests/test_spaces.py": "from spaces import squeezed\n",
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *words], check=True)
+    return subprocess.run(
+        [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_rows_of_swe_bench_are_run_where_a_clone_lies_beside_them_and_else_not_counted_as_judged(tmp_path):
+    commit = repository(tmp_path / "spaces")
+    right = "--- a/spaces.py\n+++ b/spaces.py\n@@ -1,2 +1,2 @@\n def squeezed(text):\n-    return text.replace('  ', ' ')\n+    return ' '.join(text.split())\n"
+    test = "--- a/tests/test_spaces.py\n+++ b/tests/test_spaces.py\n@@ -1 +1,5 @@\n from spaces import squeezed\n+\n+\n+def test_four():\n+    assert squeezed('a    b') == 'a b'\n"
+    row = {
+        "repo": "someone/spaces",
+        "base_commit": commit,
+        "patch": f"diff --git a/spaces.py b/spaces.py\n{right}",
+        "test_patch": f"diff --git a/tests/test_spaces.py b/tests/test_spaces.py\n{test}",
+        "problem_statement": "squeezed leaves two spaces where there were four.",
+        "FAIL_TO_PASS": ["tests/test_spaces.py::test_four"],
+        "PASS_TO_PASS": [],
+    }
+    wrong = row["patch"].replace("' '.join(text.split())", "text.replace('   ', ' ')")
+    asked = [
+        row | {"instance_id": "sound"},
+        row | {"instance_id": "wrong", "patch": wrong, "problem_statement": "Four spaces stay two."},
+        row | {"instance_id": "away", "repo": "someone/else", "problem_statement": "Spaces stay."},
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
+    probed = probe(str(tmp_path / "rows.jsonl"), XrayOptions())
+    assert {one.task.id: bool(one.unjudged) for one in probed.tasks} == {
+        "sound": False,
+        "wrong": False,
+        "away": True,
+    }
+    report = audit_all("tasks", probed, [])
+    kinds = {
+        row["id"]: kind
+        for kind, one in report.findings.items()
+        for row in one.data.get("tasks", ())
+        if row["severity"] == "defect"
+    }
+    assert kinds.keys() == {"wrong"}
+    assert kinds["wrong"] in ("gold_refused", "always_zero")
+
+
 @pytest.mark.slow
 def test_tests_of_pytest_say_what_was_skipped_and_what_was_checked(tmp_path):
     for name in ("only_skipped", "no_assertion"):
@@ -400,6 +483,8 @@ def test_the_command_says_the_cost_first_and_its_exit_code_is_for_ci(tmp_path, c
     notes = json.loads(capfd.readouterr().out)["notes"]
     assert notes[0] == "16 of 17 rows or folders could be read; left out:"
     assert "rows.jsonl:2" in notes[1]
-    assert "every wrong answer is paid" in page.read_text()
+    text = page.read_text()
+    assert "every wrong answer is paid" in text
+    assert text.index("<h2>twice") < text.index("<h2>bounds")  # what asks for a mend stands first
     assert main([*asked, "--fail-on", "always_on"]) != 0
     assert "Did you mean 'always_one'?" in capfd.readouterr().err

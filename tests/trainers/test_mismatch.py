@@ -14,9 +14,11 @@ from turnwise.cli.app import run as run_verb
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
 from turnwise.trainers.mismatch.case import MismatchModels
+from turnwise.trainers.mismatch.choices import averaged
 from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling
 from turnwise.trainers.mismatch.deciding import detectors
 from turnwise.trainers.mismatch.faults.quantized import Rounding, rounded
+from turnwise.trainers.mismatch.faults.truncated import _P, _SHARES_P
 from turnwise.trainers.mismatch.reading import read_rows, row_of
 from turnwise.trainers.mismatch.telling import REMEDIES, TITLES
 
@@ -206,9 +208,31 @@ def test_settings_are_seen_in_log_probabilities_or_else_in_the_tokens(
     assert report.begins == (0, 0, 0)
 
 
+def test_a_setting_that_is_seldom_used_needs_more_evidence_and_its_rival_is_named(named, tokenizer, model):
+    """On tokens alone a low top-p and a low temperature look alike; engines are seldom told a top-p below 0.7."""
+    seldom = averaged([60.0 if p < 0.6 else -99.0 for p in _P], _SHARES_P)
+    assert seldom < averaged([60.0 if p == _P[-3] else -99.0 for p in _P], _SHARES_P) - 1
+    report = named(Talk(tokenizer, model, DeclaredSampling(0.4), raw=True).rows())
+    rival = max(one.evidence for one in report.ranked if one.fault == "truncated_sampling")
+    ahead = max(one.evidence for one in report.ranked if one.fault == "temperature") - rival
+    assert report.confidence <= 1 / (1 + math.exp(-ahead)) + 1e-6
+    assert ("Nearly as likely" in " ".join(report.said)) == (ahead < 4)
+
+
+def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(
+    named, tokenizer, model, other
+):
+    report = named(Talk(tokenizer, model, seen=lambda said, turn: f"@@ w {said} @@").rows(12))
+    assert report.fault == "wrong_template"
+    left = {one.words.split(" ")[0]: one.left for one in named(Talk(tokenizer, other).rows(12)).ranked}
+    assert left["weights"] < 0.9
+
+
 def test_the_way_in_which_weights_are_rounded_is_found(named, tokenizer, model):
     report = named(Talk(tokenizer, rounded(model, Rounding("int4", 32))).rows(6))
     assert (report.fault, report.data["way"]) == ("quantized_engine", "int4, with one scale for 32 weights")
+    whole = named(Talk(tokenizer, rounded(model, Rounding("int8", head=True))).rows(6))
+    assert whole.data["way"] == "int8, with one scale for a channel, with the head"
 
 
 def test_a_prompt_of_another_template_is_found_from_the_turn_on_where_it_was_read(named, tokenizer, model):

@@ -57,6 +57,7 @@ class AuditFinding:
         said: sentences for whoever reads the figures, the verdict first.
         data: what only ``--json`` shows, such as ids of tasks.
         failures: reasons for an exit code of 1, which are said too.
+        pressing: how much of it asks for a mend; what asks most stands first on a page.
     """
 
     figures: Sequence[AuditFigure] = ()
@@ -66,6 +67,7 @@ class AuditFinding:
     said: Sequence[str] = ()
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
     failures: Sequence[str] = ()
+    pressing: float = 0.0
 
     def value(self, name: str) -> float | None:
         """The figure of that name."""

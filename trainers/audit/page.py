@@ -55,7 +55,7 @@ def render(report: AuditReport) -> str:
     known = audits_of(report.subject)
     return page.render(
         report=report,
-        sections=[(known[name], finding, picture(finding)) for name, finding in report.findings.items()],
+        sections=[(known[name], finding, picture(finding)) for name, finding in report.by_urgency],
         kinds=_KINDS,
         css=Markup(css),
         version=turnwise.__version__,
@@ -77,7 +77,7 @@ def picture(finding: AuditFinding) -> Markup:
 def renderables(report: AuditReport) -> Iterator[RenderableType]:
     """What a terminal shows: each audit with its figures and tables, and what could not be measured."""
     known = audits_of(report.subject)
-    for name, finding in report.findings.items():
+    for name, finding in report.by_urgency:
         yield Text(f"\n{name}", style="bold")
         yield Text(f"{known[name].summary}  {source(known[name])}".strip(), style="dim")
         yield from (Text(line) for line in finding.said)

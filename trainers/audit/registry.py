@@ -51,6 +51,11 @@ class AuditReport:
         """Every reason for an exit code of 1 that findings have told."""
         return [said for finding in self.findings.values() for said in finding.failures]
 
+    @property
+    def by_urgency(self) -> list[tuple[str, AuditFinding]]:
+        """Findings by their names, those first that ask for a mend."""
+        return sorted(self.findings.items(), key=lambda item: -item[1].pressing)
+
     def to_json(self) -> dict[str, Json]:
         """One JSON object."""
         return {

@@ -39,7 +39,9 @@ def listed(tasks: Sequence[XTask], found: Sequence[Evidence | None]) -> AuditFin
     rows = [(task.id, task.place, one.severity, one.seen) for task, one in seen]
     tables = (AuditTable("tasks", ("task", "place", "severity", "seen"), rows),) if rows else ()
     told: list[Json] = [_told(task, one) for task, one in seen]
-    return AuditFinding(figures, tables, data={"tasks": told})
+    return AuditFinding(
+        figures, tables, data={"tasks": told}, pressing=hard + (len(seen) - hard) / (1 + len(tasks))
+    )
 
 
 def _told(task: XTask, one: Evidence) -> Mapping[str, Json]:
