@@ -76,7 +76,9 @@ def look(place: Path) -> tuple[dict[str, dict[str, str]], set[str]]:
     return seen(probe(str(place), options, against))
 
 
-def planted(folder: Path, seed: int, only: Sequence[str], least: int = 0) -> dict[str, Any]:
+def planted(
+    folder: Path, seed: int, only: Sequence[str], least: int = 0, *, so_far: bool = False
+) -> dict[str, Any]:
     """Plant, look and compare; what was seen is kept beside the folder, set by set."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from benchmarks.planted_tasks import SOUND, plant
@@ -99,7 +101,7 @@ def planted(folder: Path, seed: int, only: Sequence[str], least: int = 0) -> dic
     ]
     chosen = enough(asked, least, seed, SOUND) if least else asked
     done = {row["path"] for row in rows}
-    todo = [one for one in chosen if one[0] not in done]
+    todo = [] if so_far else [one for one in chosen if one[0] not in done]
     with ThreadPoolExecutor(2) as pool:
         for asking in as_completed([pool.submit(_rows, folder, *one) for one in todo]):
             rows += asking.result()
@@ -108,7 +110,7 @@ def planted(folder: Path, seed: int, only: Sequence[str], least: int = 0) -> dic
     wanted = {path for path, _, _ in chosen}
     rows = [row for row in rows if row["path"] in wanted]
     return {
-        "sets": f"{len(chosen)} of {len(asked)}",
+        "sets": f"{len({row['path'] for row in rows})} of {len(asked)}",
         "seconds": round(sum({row["path"]: row["seconds"] for row in rows}.values())),
         **summary(rows, SOUND),
         "formats": {
@@ -214,6 +216,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=(), help="formats")
     parser.add_argument("--least", type=int, default=0)
+    parser.add_argument("--so-far", action="store_true", help="sum up the sets that were looked at")
     parser.add_argument("--reward", default="")
     parser.add_argument("--against", default="")
     parser.add_argument("--with", dest="packages", nargs="*", default=())
@@ -221,7 +224,7 @@ def main() -> None:
     parser.add_argument("--label", default="")
     chosen = parser.parse_args()
     if chosen.what == "planted":
-        found = planted(Path(chosen.names[0]), chosen.seed, chosen.only, chosen.least)
+        found = planted(Path(chosen.names[0]), chosen.seed, chosen.only, chosen.least, so_far=chosen.so_far)
         write("planted", chosen.label or f"seed {chosen.seed}", found)
         print(json.dumps(found, indent=1))
     elif chosen.what == "suites":

@@ -2,7 +2,8 @@
 
     python benchmarks/mismatch.py FOLDER… --seeds 6 --none 50      models that were not used while it was built
 
-Each log is planted by benchmarks/mismatching and examined as the command would. A model that was done before is gone on with.
+Each log is planted by benchmarks/mismatching and examined as the command would. A model that was done before is gone on with, at the seeds from
+``--first`` on; what was looked at before detectors were mended is kept apart, under ``before``.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import collections
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from turnwise.agents.evaluation.statistics import wilson
 from turnwise.agents.models.finding import find_model
 from turnwise.agents.models.loading import load_causal, load_tokenizer
 from turnwise.agents.models.vocabulary import end_ids
@@ -64,7 +67,7 @@ def look(planted: PlantedLog, tokenizer: Any, ends: tuple[int, ...]) -> dict[str
     }
 
 
-def run(name: str, seeds: int, none: int, found: list[dict[str, Any]]) -> None:
+def run(name: str, first: int, seeds: int, none: int, found: list[dict[str, Any]]) -> None:
     """Plant and examine the logs of one model, and write after each."""
     path = find_model(name)
     model = load_causal(path, torch.float32).eval()
@@ -73,11 +76,12 @@ def run(name: str, seeds: int, none: int, found: list[dict[str, Any]]) -> None:
     label = Path(name).name if Path(name).exists() else name
     done = {(one["model"], one["fault"], one["seed"]) for one in found}
     wanted = [
-        (fault, seed)
-        for seed in range(max(seeds, none))
+        (fault, first + number)
+        for number in range(max(seeds, none))
         for fault in FAULTS
-        if seed < (none if fault == "none" else seeds)
+        if number < (none if fault == "none" else seeds)
     ]
+    asked = {label: len(wanted)}
     for fault, seed in wanted:
         if (label, fault, seed) in done:
             continue
@@ -103,10 +107,10 @@ def run(name: str, seeds: int, none: int, found: list[dict[str, Any]]) -> None:
             one["cpu_seconds"],
             flush=True,
         )
-        write(found)
+        write(found, asked)
 
 
-def write(found: list[dict[str, Any]]) -> None:
+def write(found: list[dict[str, Any]], asked: Mapping[str, int]) -> None:
     """Write all that was found, with the matrices and shares."""
     summary: dict[str, Any] = {}
     for label in dict.fromkeys(one["model"] for one in found):
@@ -120,6 +124,9 @@ def write(found: list[dict[str, Any]]) -> None:
         right = [one for one in faulty if one["named"] == one["fault"]]
         summary[label] = {
             "logs": len(mine),
+            "not_run": max(0, asked.get(label, 0) - len(mine)),
+            "right": rate(len(right), len(faulty)),
+            "alarms": rate(sum(one["named"] != "none" for one in sound), len(sound)),
             "faults_right": f"{len(right)} of {len(faulty)}",
             "none_called_a_fault": f"{sum(one['named'] != 'none' for one in sound)} of {len(sound)}",
             "rows_right": f"{sum(one['row_right'] for one in right)} of {len(right)}",
@@ -127,10 +134,21 @@ def write(found: list[dict[str, Any]]) -> None:
             "tokens_right": f"{sum(one['token_right'] for one in right)} of {len(right)}",
             "confusion": {fault: dict(counts) for fault, counts in matrix.items()},
         }
-    RESULT.write_text(
-        json.dumps({"machine": describe(), "summary": summary, "logs": found}, indent=1, default=str) + "\n",
-        "utf-8",
-    )
+    held = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
+    told = {"machine": describe(), "summary": summary, "before": held.get("before"), "logs": found}
+    RESULT.write_text(json.dumps(told, indent=1, default=str) + "\n", "utf-8")
+
+
+def rate(hits: int, n: int) -> dict[str, Any]:
+    """A share with its interval."""
+    if not n:
+        return {"hits": 0, "of": 0}
+    return {
+        "hits": hits,
+        "of": n,
+        "share": round(hits / n, 4),
+        "interval": [round(x, 4) for x in wilson(hits, n)],
+    }
 
 
 def main() -> None:
@@ -138,12 +156,13 @@ def main() -> None:
     asked.add_argument("models", nargs="+")
     asked.add_argument("--seeds", type=int, default=6)
     asked.add_argument("--none", type=int, default=50)
+    asked.add_argument("--first", type=int, default=100, help="the first seed")
     asked.add_argument("--threads", type=int, default=1)
     given = asked.parse_args()
     torch.set_num_threads(given.threads)
     found = json.loads(RESULT.read_text("utf-8"))["logs"] if RESULT.exists() else []
     for name in given.models:
-        run(name, given.seeds, given.none, found)
+        run(name, given.first, given.seeds, given.none, found)
 
 
 if __name__ == "__main__":
