@@ -110,7 +110,8 @@ def planted(
     wanted = {path for path, _, _ in chosen}
     rows = [row for row in rows if row["path"] in wanted]
     return {
-        "sets": f"{len({row['path'] for row in rows})} of {len(asked)}",
+        "looked": len({row["path"] for row in rows}),
+        "sets": len(asked),
         "seconds": round(sum({row["path"]: row["seconds"] for row in rows}.values())),
         **summary(rows, SOUND),
         "formats": {

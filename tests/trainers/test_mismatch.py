@@ -224,8 +224,13 @@ def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(
 ):
     report = named(Talk(tokenizer, model, seen=lambda said, turn: f"@@ w {said} @@").rows(12))
     assert report.fault == "wrong_template"
-    left = {one.words.split(" ")[0]: one.left for one in named(Talk(tokenizer, other).rows(12)).ranked}
-    assert left["weights"] < 0.9
+    trained = copy.deepcopy(model).train()
+    optimizer = torch.optim.AdamW(trained.parameters(), lr=2e-3)
+    for _ in range(4):
+        ids = torch.tensor([tokenizer.encode(" ".join(WORDS), add_special_tokens=False)])
+        trained(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+    assert named(Talk(tokenizer, trained.eval()).rows(12)).fault == "stale_weights"
 
 
 def test_the_way_in_which_weights_are_rounded_is_found(named, tokenizer, model):

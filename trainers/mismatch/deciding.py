@@ -24,8 +24,6 @@ FEWEST = 3
 """Tokens on which a share has to be seen."""
 FAINT, FAINT_TOKENS = 0.25, 80
 """The share that an explanation may leave where the log is within rounding, and on how many tokens that has to be seen."""
-HARDLY = 0.8
-"""The share that fitted weights leave at least where it is not the weights that differ; of stale weights they left 0.37 to 0.55."""
 LAST_NUMBERS = 2
 """Up to this cost detectors explain log-probabilities and cost little."""
 CERTAIN = 500.0
@@ -54,7 +52,7 @@ def decide(case: MismatchCase, notes: Sequence[str] = ()) -> MismatchReport:
         level = cost
         tried.extend(weigh(case, one) for one in detector(case))
     chosen = _named(case, tried, math.inf) or (_likeliest(tried) if case.felt else None)
-    return reported(case, chosen, tried, notes, _soft(tried))
+    return reported(case, chosen, tried, notes)
 
 
 def _named(case: MismatchCase, tried: Sequence[Weighed], cost: float) -> Weighed | None:
@@ -83,12 +81,6 @@ def _exact(case: MismatchCase, one: Weighed) -> bool:
 
 def _faint(case: MismatchCase, one: Weighed) -> bool:
     return not _same(case) and one.tokens >= FAINT_TOKENS and one.left <= FAINT
-
-
-def _soft(tried: Sequence[Weighed]) -> str:
-    """The fault that is left where nothing explains the log: other weights, unless a few that were fitted hardly bring the model nearer."""
-    weights = next((one for one in tried if one.explanation.data.get("fitted") == "weights"), None)
-    return "wrong_template" if weights is not None and weights.left > HARDLY else "stale_weights"
 
 
 def _likeliest(tried: Sequence[Weighed]) -> Weighed | None:

@@ -36,10 +36,7 @@ REMEDIES = {
 }
 _NEAR = 4.0
 """Another fault is named too where its evidence is so near, in nats."""
-_SOFT = {
-    "stale_weights": "no candidate explains the log; the form of the differences says so",
-    "wrong_template": "no candidate explains the log, and neither do other weights that were fitted to it, so that the engine read something else",
-}
+_SOFT = "No candidate explains the log; the form of the differences says so."
 
 
 def reported(
@@ -138,7 +135,7 @@ def _said(
         yield f"{TITLES[fault]}: the log is what this model samples and reports, as far as {len(case.row_N)} tokens in {len(case.rows)} rows tell."
         yield sizes
         return
-    words = chosen.explanation.words if chosen else _SOFT[fault]
+    words = chosen.explanation.words if chosen else _SOFT[0].lower() + _SOFT[1:].rstrip(".")
     yield f"{TITLES[fault]}: {words}."
     if begins is not None:
         yield f"It begins in {begins}" + _version(case, begins) + "."
