@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from mismatching.core import FAULTS, PlantedLog
 from mismatching.planting import plant
 
-RESULT = Path(__file__).with_name("mismatch.json")
+RESULT = Path(os.environ.get("TURNWISE_MISMATCH") or Path(__file__).with_name("mismatch.json"))
 
 
 def look(planted: PlantedLog, tokenizer: Any, ends: tuple[int, ...]) -> dict[str, Any]:

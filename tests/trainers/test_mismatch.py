@@ -210,8 +210,8 @@ def test_settings_are_seen_in_log_probabilities_or_else_in_the_tokens(
 
 def test_a_setting_that_is_seldom_used_needs_more_evidence_and_its_rival_is_named(named, tokenizer, model):
     """On tokens alone a low top-p and a low temperature look alike; engines are seldom told a top-p below 0.7."""
-    seldom = averaged([60.0 if p < 0.6 else -99.0 for p in _P], _SHARES_P)
-    assert seldom < averaged([60.0 if p == _P[-3] else -99.0 for p in _P], _SHARES_P) - 1
+    low, usual = (averaged([60.0 if p == one else -99.0 for p in _P], _SHARES_P) for one in (_P[2], _P[-3]))
+    assert low < usual - 2
     report = named(Talk(tokenizer, model, DeclaredSampling(0.4), raw=True).rows())
     rival = max(one.evidence for one in report.ranked if one.fault == "truncated_sampling")
     ahead = max(one.evidence for one in report.ranked if one.fault == "temperature") - rival
