@@ -28,7 +28,7 @@ from turnwise.machine import describe
 from turnwise.trainers.hack_meter.meter import RateTest
 from turnwise.trainers.judge.scripted import scripted
 from turnwise.trainers.trust.asked import JudgedItem, ask_judge
-from turnwise.trainers.trust.corpus import FAULTS, GOLD, AuditItem, Corpus, audit_tasks, play_corpus
+from turnwise.trainers.trust.corpus import FAULTS, GOLD, AuditItem, KnownEpisodes, audit_tasks, play_corpus
 from turnwise.trainers.trust.reading import JudgeReading
 from turnwise.trainers.trust.requirement import Requirement, judged_by
 
@@ -41,7 +41,7 @@ REQUIRED, LEVEL = 0.15, 0.05
 RUNS, GROUPS, SIZE, TURNED = 200, 400, 8, 100
 
 
-def recorded() -> tuple[Corpus, list[tuple[AuditItem, AuditItem]]]:
+def recorded() -> tuple[KnownEpisodes, list[tuple[AuditItem, AuditItem]]]:
     """The corpus, and of each task its solution with one episode that failed."""
     suite = get_suite(SUITE)
     corpus = asyncio.run(play_corpus(suite, audit_tasks(suite, TASKS), each=1))
@@ -51,7 +51,7 @@ def recorded() -> tuple[Corpus, list[tuple[AuditItem, AuditItem]]]:
     ]
 
 
-def verdicts(corpus: Corpus, items: Sequence[AuditItem], rate: float, seed: int) -> list[JudgedItem]:
+def verdicts(corpus: KnownEpisodes, items: Sequence[AuditItem], rate: float, seed: int) -> list[JudgedItem]:
     """Verdicts of a judge that errs in this share of all episodes."""
 
     async def judge(groups: Any) -> Any:
@@ -61,7 +61,7 @@ def verdicts(corpus: Corpus, items: Sequence[AuditItem], rate: float, seed: int)
 
 
 def audits(
-    rate: float, labels: int, corpus: Corpus, pairs: Sequence[tuple[AuditItem, AuditItem]]
+    rate: float, labels: int, corpus: KnownEpisodes, pairs: Sequence[tuple[AuditItem, AuditItem]]
 ) -> dict[str, Any]:
     """Many audits of judges that err at one rate."""
     bounds: list[float] = []

@@ -27,7 +27,7 @@ from turnwise.agents.rollout_tasks import rollout
 from turnwise.envs.baselines import SCRIPTS, ScriptMoment
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import derive_rng
-from turnwise.trainers.search.core import Node
+from turnwise.trainers.search.core import SearchNode
 from turnwise.trainers.search.run import make_search
 from turnwise.trainers.search.scorers import make_scorer
 
@@ -87,7 +87,7 @@ class TextValue:
         self._mean = float(y.mean())
         self._weight = np.linalg.solve(x.T @ x + RIDGE * np.eye(WIDTH), x.T @ (y - self._mean))
 
-    async def score(self, searcher: object, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: object, nodes: Sequence[SearchNode]) -> list[float]:
         """V of the text; nothing is sampled."""
         texts = [
             features([(t.observation, t.action) for t in node.turns], node.observation) for node in nodes

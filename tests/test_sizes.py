@@ -31,6 +31,7 @@ FILES: dict[str, str] = {
     "agents/log/records.py": "one line of a log",
     "agents/tokens/renderer.py": "messages ⇄ tokens",
     "trainers/recipe/compatible.py": "which choices go together",
+    "trainers/run/trainer.py": "one run, update by update",
     "agents/remote/server.py": "one server of an engine",
     "agents/remote/transfer.py": "weights over shared memory and TCP: both ends beside each other",
     "agents/remote/vllm_transfer.py": "weights between GPUs: both ends beside each other",

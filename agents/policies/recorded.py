@@ -13,7 +13,7 @@ from turnwise.errors import EngineError, TurnwiseError
 from turnwise.registry import component
 
 
-class RecordedPolicy:
+class RecordingPolicy:
     """Answers as the file has it; what is not there is asked of another policy, and added.
 
     A reply is kept under a hash of the conversation, the tools and the episode's seed. Tokens are not kept: what is played again can be
@@ -91,9 +91,9 @@ def _read(file: Path, *, mend: bool) -> dict[str, Message]:
 
 
 @component("policy", "recorded", form="recorded:FILE")
-def recorded(target: str, options: PolicyOptions) -> RecordedPolicy:
+def recorded(target: str, options: PolicyOptions) -> RecordingPolicy:
     """Replies that were recorded; what is new is asked of `{model: POLICY}` and added."""
     from turnwise.agents.policies.registry import make_policy
 
     given = options._asdict() | {"model": ""}
-    return RecordedPolicy(Path(target), make_policy(options.model, **given) if options.model else None)
+    return RecordingPolicy(Path(target), make_policy(options.model, **given) if options.model else None)

@@ -38,7 +38,7 @@ from turnwise.trainers.run.loop import train
 from turnwise.trainers.strategy.runner import plan_groups
 from turnwise.trainers.trust.asked import ask_judge
 from turnwise.trainers.trust.bounds import clopper_pearson, hoeffding_bentkus
-from turnwise.trainers.trust.corpus import FAULTS, GOLD, Corpus, audit_tasks, play_corpus
+from turnwise.trainers.trust.corpus import FAULTS, GOLD, KnownEpisodes, audit_tasks, play_corpus
 from turnwise.trainers.trust.drift import JudgeDrift
 from turnwise.trainers.trust.probes import PROBES
 from turnwise.trainers.trust.reading import JudgeReading
@@ -50,7 +50,7 @@ def needs(**most: float) -> Requirement:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus() -> KnownEpisodes:
     suite = get_suite("shop/quick")
     return asyncio.run(play_corpus(suite, audit_tasks(suite, 3)))
 
@@ -68,7 +68,7 @@ def test_bounds_are_those_of_the_beta_distribution_and_cover() -> None:
     assert hoeffding_bentkus([0.0, 0.5] * 100, 0.05) < 0.25 + 0.1
 
 
-def test_only_what_solves_a_task_is_labelled_as_solved(corpus: Corpus) -> None:
+def test_only_what_solves_a_task_is_labelled_as_solved(corpus: KnownEpisodes) -> None:
     assert {item.kind for item in corpus.items} >= {GOLD, *FAULTS}
     assert all(item.solved for item in corpus.of(GOLD))
     assert not any(item.solved for item in corpus.of("key", "probe", "stuffed"))
@@ -77,7 +77,7 @@ def test_only_what_solves_a_task_is_labelled_as_solved(corpus: Corpus) -> None:
     assert "GRADER" not in str(shown.plain)
 
 
-def test_a_judge_that_errs_is_not_paid_and_a_gullible_one_neither(corpus: Corpus) -> None:
+def test_a_judge_that_errs_is_not_paid_and_a_gullible_one_neither(corpus: KnownEpisodes) -> None:
     items = [*corpus.of(*FAULTS), *corpus.of(GOLD)]
     told = {
         rate: asyncio.run(
@@ -99,7 +99,7 @@ def test_a_judge_that_errs_is_not_paid_and_a_gullible_one_neither(corpus: Corpus
     assert {one.item.name for one in fooled if one.wrong} == {"verdict"}
 
 
-def test_a_judge_that_compares_is_asked_in_both_orders(corpus: Corpus) -> None:
+def test_a_judge_that_compares_is_asked_in_both_orders(corpus: KnownEpisodes) -> None:
     async def first_wins(groups: Sequence[Group]) -> list[Group]:
         return [
             [with_signals(e, [{"standing": float(not i)}] * len(e.trajectory.turns)) for i, e in enumerate(g)]

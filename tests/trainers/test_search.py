@@ -22,7 +22,7 @@ from turnwise.registry import Component
 from turnwise.requirements import BrokenRequirement
 from turnwise.tasks.core import Split
 from turnwise.trainers.check.search import forks_as_it_declares, keeps_the_budget, sees_no_verdict
-from turnwise.trainers.search.core import Node, Searcher, SeenTurn
+from turnwise.trainers.search.core import Searcher, SearchNode, SeenTurn
 from turnwise.trainers.search.run import make_search
 from turnwise.trainers.search.toy import ToyPolicy, ToyScorer, toy_search, toy_searches
 
@@ -36,7 +36,7 @@ def cheat(searcher_function, **declared) -> Component:
 
 
 def test_nothing_that_is_shown_holds_what_the_environment_paid() -> None:
-    shown: list[Node] = []
+    shown: list[SearchNode] = []
 
     class Looking(ToyScorer):
         async def score(self, searcher, nodes):
@@ -281,8 +281,8 @@ def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(t
     scorer = ValueScorer(str(checkpoint))
     turns = episode.trajectory.turns
     seen = [SeenTurn(turn.observation, turn.action, ()) for turn in turns]
-    states = [Node((0,) * k, tuple(seen[:k]), turn.observation, False) for k, turn in enumerate(turns)]
-    over = Node((0,) * len(turns), tuple(seen), episode.trajectory.final, True)
+    states = [SearchNode((0,) * k, tuple(seen[:k]), turn.observation, False) for k, turn in enumerate(turns)]
+    over = SearchNode((0,) * len(turns), tuple(seen), episode.trajectory.final, True)
     found = asyncio.run(scorer.score(None, [*states, over]))  # pyright: ignore[reportArgumentType]
     assert len({round(x, 3) for x in wanted}) == len(wanted)
     assert found == pytest.approx([*wanted, wanted[-1]], abs=1e-5)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from turnwise.agents.core import Episode
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 from turnwise.trainers.search.mcts import puct
 from turnwise.trainers.search.toy import ToyScorer, toy_searches
 from turnwise.trainers.search.tree import TreeNode, grow
@@ -17,10 +17,10 @@ from turnwise.trainers.search.tree import TreeNode, grow
 class By(ToyScorer):
     """Scores nodes by a function of them, and remembers what it was asked about."""
 
-    def __init__(self, worth: Callable[[Node], float]) -> None:
-        self._worth, self.asked = worth, list[Node]()
+    def __init__(self, worth: Callable[[SearchNode], float]) -> None:
+        self._worth, self.asked = worth, list[SearchNode]()
 
-    async def score(self, searcher: object, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: object, nodes: Sequence[SearchNode]) -> list[float]:
         self.asked += nodes
         return [self._worth(node) for node in nodes]
 
@@ -65,7 +65,7 @@ def test_an_episode_is_cut_before_its_worst_turn_and_keeps_what_stood_before(spe
     first = plain()
     assert len(first.trajectory.turns) > 3
 
-    def worth(node: Node) -> float:
+    def worth(node: SearchNode) -> float:
         on_plain = not any(node.path)
         return (1.0 if len(node.path) <= 2 else 0.0) if on_plain else 5.0
 
@@ -122,9 +122,9 @@ def test_best_first_goes_on_from_the_likeliest_state() -> None:
 
 
 def test_a_tree_counts_values_up_and_closes_what_is_done() -> None:
-    root = TreeNode(Node(()))
-    root.children = [TreeNode(Node((0,)), root), TreeNode(Node((1,)), root)]
-    deep = TreeNode(Node((0, 0)), root.children[0])
+    root = TreeNode(SearchNode(()))
+    root.children = [TreeNode(SearchNode((0,)), root), TreeNode(SearchNode((1,)), root)]
+    deep = TreeNode(SearchNode((0, 0)), root.children[0])
     root.children[0].children = [deep]
     deep.count(0.5)
     root.children[1].count(1.0)
@@ -146,7 +146,7 @@ def test_a_tree_search_opens_states_by_its_rule_and_keeps_the_best_children() ->
         """Grows a tree and notes what it opens."""
         expand = searcher.expand
 
-        async def noted(node: Node, ways: int) -> list[Node]:
+        async def noted(node: SearchNode, ways: int) -> list[SearchNode]:
             opened.append(node.path)
             return await expand(node, ways)
 

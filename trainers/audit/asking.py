@@ -24,7 +24,7 @@ from turnwise.trainers.trust.corpus import (
     GOLD,
     PADDED,
     AuditItem,
-    Corpus,
+    KnownEpisodes,
     audit_tasks,
     play_corpus,
     play_written,
@@ -56,7 +56,7 @@ class AuditPlan(NamedTuple):
     level: float = 0.05
 
 
-class TrueTurn(NamedTuple):
+class KnownTurn(NamedTuple):
     """A turn's task, what the judge says of it, and its true advantage with its standard error."""
 
     task: str
@@ -83,10 +83,10 @@ class JudgeAudit:
     judge: str
     asks: str
     reading: JudgeReading
-    corpus: Corpus
+    corpus: KnownEpisodes
     judged: Sequence[JudgedItem]
     plain: Mapping[int, JudgedItem]
-    turns: Sequence[TrueTurn]
+    turns: Sequence[KnownTurn]
     plan: AuditPlan
 
     def of(self, *kinds: str) -> list[JudgedItem]:
@@ -221,7 +221,7 @@ def check_plan(plan: AuditPlan) -> None:
 
 async def _asked(
     judge: Judge, reading: JudgeReading, suite: str, plan: AuditPlan
-) -> tuple[Corpus, list[JudgedItem], dict[int, JudgedItem]]:
+) -> tuple[KnownEpisodes, list[JudgedItem], dict[int, JudgedItem]]:
     found = get_suite(suite)
     tasks = audit_tasks(found, plan.tasks)
     corpus = await play_corpus(found, tasks, each=plan.faults, kinds=(*FAULTS, PADDED))
@@ -241,7 +241,7 @@ async def _asked(
     return corpus, judged, {n: one for (n, _), one in zip(edited, told, strict=True)}
 
 
-def true_turns(judge: Judge, reading: JudgeReading, suite: str, forks: int) -> list[TrueTurn]:
+def true_turns(judge: Judge, reading: JudgeReading, suite: str, forks: int) -> list[KnownTurn]:
     """Return what a judge says of each turn of a few mediocre episodes, with the turn's advantage by so many forks."""
     policy = mixture("demonstrator=0.5,random=0.5")
     batch = suite_batch(
@@ -250,7 +250,7 @@ def true_turns(judge: Judge, reading: JudgeReading, suite: str, forks: int) -> l
     groups = [list(batch.episodes[g : g + FORKED_SIZE]) for g in range(0, len(batch.episodes), FORKED_SIZE)]
     told = [one for group in asyncio.run(_judged(judge, groups)) for one in group]
     return [
-        TrueTurn(one.task.id, said, float(batch.truth_BK[b, k]), float(batch.error_BK[b, k]))
+        KnownTurn(one.task.id, said, float(batch.truth_BK[b, k]), float(batch.error_BK[b, k]))
         for b, one in enumerate(told)
         for k, said in enumerate(reading.of_turns(one))
     ]

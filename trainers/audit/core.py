@@ -57,7 +57,7 @@ class AuditFinding:
         said: sentences for whoever reads the figures, the verdict first.
         data: what only ``--json`` shows, such as ids of tasks.
         failures: reasons for an exit code of 1, which are said too.
-        pressing: how much of it asks for a mend; what asks most stands first on a page.
+        pressing: how much of it asks for a correction; what asks most stands first on a page.
     """
 
     figures: Sequence[AuditFigure] = ()

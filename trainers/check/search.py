@@ -16,7 +16,7 @@ from turnwise.envs.core import EndReason
 from turnwise.registry import Component
 from turnwise.requirements import NotTested, Requirements, require
 from turnwise.trainers.check.options import EVERY_PART
-from turnwise.trainers.search.core import Scorer
+from turnwise.trainers.search.core import NodeScorer
 from turnwise.trainers.search.cost import tokens_of
 from turnwise.trainers.search.toy import ToyScorer, toy_searches
 
@@ -25,7 +25,7 @@ BUDGETS = (20, 90, 400)
 
 
 def _played(
-    entry: Component, budget: float, *, scorer: Scorer | None = None, play: Any = rollout
+    entry: Component, budget: float, *, scorer: NodeScorer | None = None, play: Any = rollout
 ) -> list[Episode]:
     given = scorer or ToyScorer()
     return toy_searches(entry, budget=budget, scorer=given, episodes=EPISODES, seed=SEED, play=play)

@@ -17,7 +17,7 @@ from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import PlayOptions
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.trust.drift import JudgeDrift
-from turnwise.trainers.trust.requirement import Examined, examine
+from turnwise.trainers.trust.requirement import ExaminedJudge, examine
 
 PART = "judges"
 """Its name among the parts that checkpoints keep."""
@@ -127,6 +127,6 @@ class JudgeWatch:
             )
 
 
-def _said(found: Examined) -> str:
+def _said(found: ExaminedJudge) -> str:
     told = ", ".join(f"{name} {bound}" for name, bound in found.bounds.items())
     return f"{told}: {'paid' if found.paid else 'not paid'}"

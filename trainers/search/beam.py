@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
-Rank: TypeAlias = Callable[[Node, Sequence[Node]], Awaitable[list[float]]]
+Rank: TypeAlias = Callable[[SearchNode, Sequence[SearchNode]], Awaitable[list[float]]]
 """Scores the children of a node."""
 
 
@@ -17,7 +17,7 @@ async def beam_search(searcher: Searcher, rank: Rank, *, beams: int, children: i
     Where what is left suffices only to play on as plain play did, the best state is played on. Ends that are in the beam stay
     in it until others are ranked higher; the best of all ends by the scorer is the result.
     """
-    beam: list[tuple[float, Node]] = [(0.0, searcher.root)]
+    beam: list[tuple[float, SearchNode]] = [(0.0, searcher.root)]
     await searcher.offer(searcher.first)
     while live := [node for _, node in beam if not node.over]:
         if searcher.must_finish(live[0], len(live) * children):

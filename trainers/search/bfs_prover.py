@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnwise.registry import component
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 
 def priority(logprob: float, length: int, alpha: float) -> float:
@@ -30,7 +30,7 @@ async def bfs_prover(searcher: Searcher, *, children: int = 4, alpha: float = 0.
     True
     """
 
-    def worth(node: Node) -> float:
+    def worth(node: SearchNode) -> float:
         return priority(node.logprob(), len(node.turns), alpha)
 
     best, waiting = searcher.first, [searcher.root]

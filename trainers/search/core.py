@@ -31,7 +31,7 @@ class SeenTurn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class SearchNode:
     """A state that a try came to, with all that was said on the way.
 
     Attributes:
@@ -67,7 +67,7 @@ class Node:
         return sum(sum(turn.logprobs) for turn in self.turns)
 
 
-class Scorer(Protocol):
+class NodeScorer(Protocol):
     """Says how good nodes are, the higher the better.
 
     Attributes:
@@ -82,7 +82,7 @@ class Scorer(Protocol):
     forks: bool
     oracle: bool
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         """A finite number for each node."""
         ...
 
@@ -95,7 +95,7 @@ class BudgetSpent(Exception):
     """Nothing is left of the budget; what the search kept is its result."""
 
 
-class Play(Protocol):
+class PlaysTask(Protocol):
     """Plays requests; :func:`turnwise.agents.rollout.rollout` with options of its own."""
 
     def __call__(
@@ -139,8 +139,8 @@ class Searcher:
         self,
         request: Request,
         policy: Policy,
-        play: Play,
-        scorer: Scorer | None,
+        play: PlaysTask,
+        scorer: NodeScorer | None,
         rights: SearchRights,
         budget: float,
         tools: Sequence[Tool] = (),
@@ -148,10 +148,10 @@ class Searcher:
         self.policy, self.scorer, self.cost = policy, scorer, SearchCost(budget)
         self._request, self._play, self._rights, self._tools = request, play, rights, tools
         self._held: dict[Path, _Kept] = {}
-        self._nodes: dict[Path, Node] = {}
+        self._nodes: dict[Path, SearchNode] = {}
         self._scores: dict[Path, float] = {}
         self._per_turn: list[int] = []
-        self.root = self.first = self.kept = Node(())
+        self.root = self.first = self.kept = SearchNode(())
 
     @property
     def left(self) -> float:
@@ -175,11 +175,11 @@ class Searcher:
         episode = await self._try(self._request, math.inf, ())
         turns = episode.trajectory.turns
         self._per_turn = [tokens_of(turn.reply) for turn in turns]
-        self.root = self._nodes.get((), Node((), tools=self._tools))
+        self.root = self._nodes.get((), SearchNode((), tools=self._tools))
         self.first = self.kept = self._nodes.get((0,) * len(turns), self.root)
         return episode
 
-    async def again(self, number: int) -> Node | None:
+    async def again(self, number: int) -> SearchNode | None:
         """A further whole episode from the beginning; None if it failed for a reason that is not the policy's.
 
         Raises:
@@ -190,24 +190,24 @@ class Searcher:
             self._request._replace(draw=path, key=(*self._request.key, *path)), path, math.inf
         )
 
-    async def step(self, node: Node, way: int) -> Node | None:
+    async def step(self, node: SearchNode, way: int) -> SearchNode | None:
         """The state after one more turn, the ``way``-th that is tried there; one that was played is not played again."""
         path = (*node.path, way)
         return self._nodes.get(path) or await self._fork(node, path, len(node.turns) + 1)
 
-    async def play_on(self, node: Node) -> Node | None:
+    async def play_on(self, node: SearchNode) -> SearchNode | None:
         """A new way from a state to the end of the episode."""
         way = 0
         while (*node.path, way) in self._nodes:
             way += 1
         return await self._fork(node, (*node.path, way), math.inf)
 
-    async def expand(self, node: Node, ways: int) -> list[Node]:
+    async def expand(self, node: SearchNode, ways: int) -> list[SearchNode]:
         """The states after so many turns that are tried from one; those that failed are left out."""
         found = [await self.step(node, way) for way in range(ways)]
         return [child for child in found if child is not None]
 
-    async def _fork(self, node: Node, path: Path, last: float) -> Node | None:
+    async def _fork(self, node: SearchNode, path: Path, last: float) -> SearchNode | None:
         if not self._rights.forks:
             raise TurnwiseError(
                 "This search goes on from a state in the middle of an episode and does not declare it.",
@@ -224,7 +224,7 @@ class Searcher:
         request = self._request._replace(start=point, draw=path, key=(*self._request.key, *path))
         return await self._go(request, path, last)
 
-    async def _go(self, request: Request, path: Path, last: float) -> Node | None:
+    async def _go(self, request: Request, path: Path, last: float) -> SearchNode | None:
         if self.left <= 0:
             raise BudgetSpent
         episode = await self._try(request, last, path)
@@ -265,7 +265,7 @@ class Searcher:
                 episode.trajectory.final if over else turns[depth].observation if depth < len(turns) else None
             )
             told = point.observation if told is None and point is not None else told or Messages()
-            self._nodes[name] = Node(name, seen[:depth], told, over, self._tools)
+            self._nodes[name] = SearchNode(name, seen[:depth], told, over, self._tools)
             self._held[name] = _Kept(None if over else point, episode if over else None)
             self.cost.nodes += 1
         return episode
@@ -279,11 +279,11 @@ class Searcher:
 
     # --- choosing --------------------------------------------------------------------------------
 
-    def trail(self, node: Node) -> list[Node]:
+    def trail(self, node: SearchNode) -> list[SearchNode]:
         """The states on the way to a node, from the beginning to it."""
         return [self._nodes[node.path[:depth]] for depth in range(len(node.path) + 1)]
 
-    async def score(self, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, nodes: Sequence[SearchNode]) -> list[float]:
         """The scorer's figures of nodes; those of states are asked for once."""
         assert self.scorer is not None, "a search that scores declares needs=('scorer',)"
         if self.scorer.whole:
@@ -294,19 +294,19 @@ class Searcher:
             self._scores.update({node.path: value for node, value in zip(new, found, strict=True)})
         return [self._scores[node.path] for node in nodes]
 
-    async def offer(self, *nodes: Node) -> None:
+    async def offer(self, *nodes: SearchNode) -> None:
         """Keep the best-scored of these and of what is kept; states that are not over are passed by, and the first wins ties."""
         over = [self.kept, *(node for node in nodes if node.over)]
         if len(over) > 1:
             scores = await self.score(over)
             self.keep(over[scores.index(max(scores))])
 
-    def keep(self, node: Node) -> None:
+    def keep(self, node: SearchNode) -> None:
         """Make a try the result."""
         if node.over:
             self.kept = node
 
-    def must_finish(self, node: Node, spend: float) -> bool:
+    def must_finish(self, node: SearchNode, spend: float) -> bool:
         """Say whether, after so many more turns' tokens, too little would be left to play on from a state as plain play did."""
         turn = sum(self._per_turn) / max(1, len(self._per_turn))
         rest = sum(self._per_turn[len(node.turns) :]) or turn
@@ -321,7 +321,7 @@ class Searcher:
         if self.left <= 0:
             raise BudgetSpent
 
-    def verdict(self, node: Node) -> float:
+    def verdict(self, node: SearchNode) -> float:
         """1 if the environment says that an episode which is over was solved. Only for scorers that are labelled oracles.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from turnwise.registry import component
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 
 def least_turns(correlation: float, length: int) -> int:
@@ -37,9 +37,9 @@ async def early_rejection(
     True
     """
     await searcher.offer(searcher.first)
-    turns, tries = least_turns(correlation, len(searcher.first.turns)), list[Node]()
+    turns, tries = least_turns(correlation, len(searcher.first.turns)), list[SearchNode]()
     for way in range(n):
-        node: Node | None = searcher.root
+        node: SearchNode | None = searcher.root
         for depth in range(turns):
             if node is None or node.over:
                 break

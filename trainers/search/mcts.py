@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from turnwise.registry import component
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 from turnwise.trainers.search.tree import TreeNode, grow
 
 
@@ -18,7 +18,7 @@ def puct(value: float, prior: float, above: int, visits: int, c: float = 1.5) ->
     return value + c * prior * math.sqrt(above) / (1 + visits)
 
 
-def prior_of(node: Node, siblings: int) -> float:
+def prior_of(node: SearchNode, siblings: int) -> float:
     """exp(mean log-probability of the last turn's tokens); where the policy tells none, 1 over the number of siblings (ours).
 
     >>> from turnwise.trainers.search.toy import node

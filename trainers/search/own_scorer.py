@@ -8,12 +8,12 @@ from typing import cast
 from turnwise.blame import describe
 from turnwise.envs.sources import load_module, look_here
 from turnwise.errors import NotFoundError, TurnwiseError
-from turnwise.trainers.search.core import Scorer
+from turnwise.trainers.search.core import NodeScorer
 
 _NEEDED = ("name", "whole", "forks", "oracle", "score", "close")
 
 
-def own_scorer(target: str) -> Scorer:
+def own_scorer(target: str) -> NodeScorer:
     """The scorer at ``module:object`` or ``path/to/file.py:object``; a class is made without arguments.
 
     Raises:
@@ -37,7 +37,7 @@ def own_scorer(target: str) -> Scorer:
     return as_scorer(found)
 
 
-def as_scorer(given: object) -> Scorer:
+def as_scorer(given: object) -> NodeScorer:
     """A scorer as it is.
 
     Raises:
@@ -49,4 +49,4 @@ def as_scorer(given: object) -> Scorer:
             f"{given!r:.60} is no scorer: it has no {', '.join(missing)}.",
             "Give it name, whole, forks, oracle, async score(searcher, nodes) and close() (docs/how-to/test-time-search.md).",
         )
-    return cast(Scorer, given)
+    return cast(NodeScorer, given)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from turnwise.registry import component
 from turnwise.trainers.search.beam import beam_search
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 from turnwise.trainers.search.scorers import make_scorer
 
 
@@ -50,12 +50,12 @@ async def pav(
     """
     other = make_scorer(prover) if prover else None
 
-    async def of(nodes: Sequence[Node]) -> list[float]:
+    async def of(nodes: Sequence[SearchNode]) -> list[float]:
         if other is None:
             return [best_of(value, k) for value in await searcher.score(nodes)]
         return await other.score(searcher, nodes)
 
-    async def by_progress(node: Node, found: Sequence[Node]) -> list[float]:
+    async def by_progress(node: SearchNode, found: Sequence[SearchNode]) -> list[float]:
         (before,) = await of([node])
         values, provers = await searcher.score(found), await of(found)
         return [effective(q, mu, before, alpha) for q, mu in zip(values, provers, strict=True)]

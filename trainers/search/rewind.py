@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from turnwise.registry import component
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 
 def first_bad(values: Sequence[float], drop: float) -> int | None:
@@ -43,7 +43,7 @@ async def rewind(searcher: Searcher, *, n: int = 8, drop: float = 0.1) -> None:
     True
     """
     originals, refined = halves(n)
-    tries: list[Node] = [searcher.first]
+    tries: list[SearchNode] = [searcher.first]
     await searcher.offer(searcher.first)
     for number in range(1, originals):
         node = await searcher.again(number)

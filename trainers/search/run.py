@@ -19,7 +19,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.registry import Component, get_component
 from turnwise.tasks.core import Json, Suite
-from turnwise.trainers.search.core import Scorer, Searcher, SearchFunction
+from turnwise.trainers.search.core import NodeScorer, Searcher, SearchFunction
 from turnwise.trainers.search.cost import SearchRights
 from turnwise.trainers.search.own_scorer import as_scorer
 from turnwise.trainers.search.scorers import make_scorer, scorer_forms
@@ -46,7 +46,7 @@ class Search:
         entry: Component,
         options: Mapping[str, Json],
         budget: float,
-        scorer: Scorer | None,
+        scorer: NodeScorer | None,
         spec: str = "",
     ) -> None:
         if not budget > 0:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from turnwise.registry import component
 from turnwise.trainers.kit.spoken import spoken
 from turnwise.trainers.search.beam import beam_search
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 _MASKED = -1e9
 
@@ -45,7 +45,7 @@ async def saffron(searcher: Searcher, *, beams: int = 1, children: int = 4) -> N
     True
     """
 
-    async def side_by_side(_: Node, found: Sequence[Node]) -> list[float]:
+    async def side_by_side(_: SearchNode, found: Sequence[SearchNode]) -> list[float]:
         rewards = await searcher.score(found)
         mask = first_of_equal([spoken(node.turns[-1].action) for node in found])
         allowed = best_allowed(rewards, mask, beams)

@@ -11,7 +11,7 @@ from turnwise.agents.policies.registry import make_policy
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.trainers.kit.asking import answer, transcript_of
 from turnwise.trainers.kit.spoken import spoken
-from turnwise.trainers.search.core import Node, Path, Scorer, Searcher
+from turnwise.trainers.search.core import NodeScorer, Path, Searcher, SearchNode
 
 JUDGED = """\
 Below is an attempt of an agent at a task, so far. Say how likely it is that the task will be, or was, done rightly.
@@ -38,7 +38,7 @@ class Votes:
 
     name, whole, forks, oracle = "votes", True, False, False
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         said = Counter(answer_of(node) for node in nodes)
         return [said[answer_of(node)] / len(nodes) for node in nodes]
 
@@ -51,7 +51,7 @@ class Confidence:
 
     name, whole, forks, oracle = "logp", False, False, False
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         tokens = [sum(len(turn.logprobs) for turn in node.turns) for node in nodes]
         return [node.logprob() / max(1, n) for node, n in zip(nodes, tokens, strict=True)]
 
@@ -71,10 +71,10 @@ class Judge:
         self._policy = policy
         self.name = f"judge:{policy.name}" if policy else "judge"
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         return [await self._one(searcher, node) for node in nodes]
 
-    async def _one(self, searcher: Searcher, node: Node) -> float:
+    async def _one(self, searcher: Searcher, node: SearchNode) -> float:
         said = await asked(searcher, self._policy, JUDGED.format(transcript=read(node)))
         found = _SCORE.findall(said)
         return min(1.0, float(found[-1])) if found else 0.0
@@ -87,8 +87,8 @@ class Judge:
 class ListedJudge(Judge):
     """One answer of a policy about all next actions at once, which it sees side by side (after Saffron's model of rewards)."""
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
-        siblings: dict[Path, list[Node]] = {}
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
+        siblings: dict[Path, list[SearchNode]] = {}
         for node in nodes:
             siblings.setdefault(node.path[:-1] if node.turns else (-1,), []).append(node)
         found: dict[Path, float] = {}
@@ -99,7 +99,7 @@ class ListedJudge(Judge):
             found.update(zip((node.path for node in group), listed, strict=True))
         return [found[node.path] for node in nodes]
 
-    async def _listed(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def _listed(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         before = nodes[0]
         options = "\n".join(
             f"{n}. {spoken(node.turns[-1].action)}" for n, node in enumerate(nodes, 1) if node.turns
@@ -120,10 +120,10 @@ class ForkValue:
     def __init__(self, rollouts: int) -> None:
         self._rollouts, self.name = rollouts, f"fork:{rollouts}"
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         return [await self._one(searcher, node) for node in nodes]
 
-    async def _one(self, searcher: Searcher, node: Node) -> float:
+    async def _one(self, searcher: Searcher, node: SearchNode) -> float:
         if node.over:
             return searcher.verdict(node)
         ends = [await searcher.play_on(node) for _ in range(self._rollouts)]
@@ -139,19 +139,19 @@ class Oracle:
 
     name, whole, forks, oracle = "oracle", False, False, True
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         return [searcher.verdict(node) if node.over else 0.0 for node in nodes]
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-def answer_of(node: Node) -> str:
+def answer_of(node: SearchNode) -> str:
     """The last action of a try, in a form in which equal ones are equal."""
     return spoken(node.turns[-1].action) if node.turns else ""
 
 
-def read(node: Node) -> str:
+def read(node: SearchNode) -> str:
     """A try as a judge reads it."""
     return transcript_of([(turn.observation, turn.action) for turn in node.turns], node.observation)
 
@@ -170,13 +170,13 @@ async def asked(searcher: Searcher, policy: Policy | None, question: str) -> str
     return reply.message.content
 
 
-def _value(target: str) -> Scorer:
+def _value(target: str) -> NodeScorer:
     from turnwise.trainers.search.value_scorer import ValueScorer
 
     return ValueScorer(target)
 
 
-def _fork(target: str) -> Scorer:
+def _fork(target: str) -> NodeScorer:
     if not (target or "4").isdecimal() or int(target or 4) < 1:
         raise TurnwiseError(
             f"The scorer fork:{target} cannot be read.", "Write fork:4, with how many rollouts."
@@ -184,13 +184,13 @@ def _fork(target: str) -> Scorer:
     return ForkValue(int(target or 4))
 
 
-def _own(target: str) -> Scorer:
+def _own(target: str) -> NodeScorer:
     from turnwise.trainers.search.own_scorer import own_scorer
 
     return own_scorer(target)
 
 
-FORMS: Mapping[str, tuple[str, Callable[[str], Scorer]]] = {
+FORMS: Mapping[str, tuple[str, Callable[[str], NodeScorer]]] = {
     "value": ("value:CHECKPOINT", _value),
     "judge": ("judge[:POLICY]", lambda target: Judge(make_policy(target) if target else None)),
     "listed": ("listed[:POLICY]", lambda target: ListedJudge(make_policy(target) if target else None)),
@@ -207,7 +207,7 @@ def scorer_forms() -> str:
     return ", ".join(form for form, _ in FORMS.values())
 
 
-def make_scorer(spec: str) -> Scorer:
+def make_scorer(spec: str) -> NodeScorer:
     """The scorer that a spec names. Close it where it holds a model.
 
     >>> make_scorer("fork:2").name, make_scorer("votes").whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.registry import component
 from turnwise.trainers.kit.spoken import reranked
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 from turnwise.trainers.search.scorers import Judge, answer_of
 
 
@@ -23,7 +23,7 @@ async def self_prm(searcher: Searcher, *, n: int = 8) -> None:
     >>> e.metrics["search_scorer_tokens"] > 0
     True
     """
-    tries: list[Node] = []
+    tries: list[SearchNode] = []
     judge, grades = Judge(), list[float]()
     for number in range(n):
         node = await searcher.again(number) if number else searcher.first

@@ -14,7 +14,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.registry import Component
 from turnwise.tasks.core import Split, derive_rng
-from turnwise.trainers.search.core import Node, Path, Scorer, SeenTurn
+from turnwise.trainers.search.core import NodeScorer, Path, SearchNode, SeenTurn
 from turnwise.trainers.search.run import Search, make_search
 from turnwise.trainers.search.scorers import make_scorer
 
@@ -57,24 +57,24 @@ class ToyScorer:
 
     name, whole, forks, oracle = "toy", False, False, False
 
-    async def score(self, searcher: object, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: object, nodes: Sequence[SearchNode]) -> list[float]:
         return [derive_rng("score", str(node.messages())).random() for node in nodes]
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-def node(path: Path, logprobs: Sequence[float], over: bool = False) -> Node:
+def node(path: Path, logprobs: Sequence[float], over: bool = False) -> SearchNode:
     """A node after one turn with such log-probabilities."""
     turn = SeenTurn(Messages(), Message("assistant", "!"), tuple(logprobs))
-    return Node(path, (turn,) * len(path), Messages(), over)
+    return SearchNode(path, (turn,) * len(path), Messages(), over)
 
 
 def toy_searches(
     spec: str | Component,
     *,
     budget: float,
-    scorer: str | Scorer = "",
+    scorer: str | NodeScorer = "",
     policy: Policy | None = None,
     suite: str = SUITE,
     episodes: int = 1,
@@ -97,6 +97,6 @@ def toy_searches(
         search.close()
 
 
-def toy_search(spec: str, *, budget: float, scorer: str | Scorer = "", seed: int = 0) -> Episode:
+def toy_search(spec: str, *, budget: float, scorer: str | NodeScorer = "", seed: int = 0) -> Episode:
     """One of them."""
     return toy_searches(spec, budget=budget, scorer=scorer, seed=seed)[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 
 @dataclass(eq=False)
@@ -21,7 +21,7 @@ class TreeNode:
         closed: nothing below is left to try.
     """
 
-    node: Node
+    node: SearchNode
     parent: TreeNode | None = None
     prior: float = 1.0
     children: list[TreeNode] = field(default_factory=list["TreeNode"])
@@ -61,7 +61,7 @@ async def grow(
     *,
     children: int,
     keep: int | None = None,
-    prior: Callable[[Node, int], float] | None = None,
+    prior: Callable[[SearchNode, int], float] | None = None,
 ) -> None:
     """Go down by ``choose`` to a leaf, try next turns there, value each by the scorer, and count the values up to the root.
 
@@ -90,7 +90,7 @@ async def _open(
     leaf: TreeNode,
     children: int,
     keep: int | None,
-    prior: Callable[[Node, int], float] | None,
+    prior: Callable[[SearchNode, int], float] | None,
 ) -> None:
     found = await searcher.expand(leaf.node, children)
     values = await searcher.score(found) if found else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from turnwise.registry import component
 from turnwise.trainers.search.beam import beam_search
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 
 @component("search", "turn_beam", paper="2405.03553", needs=("scorer",), forks=True)
@@ -22,7 +22,7 @@ async def turn_beam(searcher: Searcher, *, beams: int = 1, children: int = 4) ->
     (True, 1.0)
     """
 
-    async def by_value(_: Node, children: Sequence[Node]) -> list[float]:
+    async def by_value(_: SearchNode, children: Sequence[SearchNode]) -> list[float]:
         return await searcher.score(children)
 
     await beam_search(searcher, by_value, beams=beams, children=children)

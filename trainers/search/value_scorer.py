@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 
 if TYPE_CHECKING:
     from turnwise.trainers.learn.model import ValueHead
@@ -58,11 +58,11 @@ class ValueScorer:
         self._head = _head_of(folder)
         self._longest = int(self._model.config.max_position_embeddings)  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
 
-    async def score(self, searcher: Searcher, nodes: Sequence[Node]) -> list[float]:
+    async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
         await asyncio.sleep(0)
         return self._values([self._text(node) for node in nodes])
 
-    def _text(self, node: Node) -> list[int]:
+    def _text(self, node: SearchNode) -> list[int]:
         """The tokens that the policy would read in the state; of the state before the last turn where the episode is over."""
         messages = node.messages()
         if node.over and node.turns:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from turnwise.registry import component
-from turnwise.trainers.search.core import Node, Searcher
+from turnwise.trainers.search.core import Searcher, SearchNode
 from turnwise.trainers.search.scorers import answer_of
 
 
@@ -47,7 +47,7 @@ async def votes(searcher: Searcher, *, n: int = 8) -> None:
     >>> toy_search("votes:n=5", budget=1000).metrics["search_episodes"]
     5.0
     """
-    tries: list[Node] = [searcher.first]
+    tries: list[SearchNode] = [searcher.first]
     for number in range(1, n):
         node = await searcher.again(number)
         if node is None:

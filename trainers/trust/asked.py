@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from turnwise.agents.core import Episode
 from turnwise.trainers.core import Judge
-from turnwise.trainers.trust.corpus import AuditItem, Corpus
+from turnwise.trainers.trust.corpus import AuditItem, KnownEpisodes
 from turnwise.trainers.trust.reading import JudgeReading
 
 
@@ -34,7 +34,7 @@ class JudgedItem(NamedTuple):
 
 
 async def ask_judge(
-    judge: Judge, reading: JudgeReading, corpus: Corpus, items: Sequence[AuditItem]
+    judge: Judge, reading: JudgeReading, corpus: KnownEpisodes, items: Sequence[AuditItem]
 ) -> list[JudgedItem]:
     """Let a judge assess items: each alone, or beside another episode of its task where the judge compares.
 

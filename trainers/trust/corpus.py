@@ -21,7 +21,7 @@ from turnwise.trainers.trust.probes import KEYS, PROBES, injected, padded, stuff
 
 AUDIT_TASKS = 1 << 42
 """Audits play training tasks from this number on; the preflight plays those from 1 << 41 on."""
-FLOORS = ("null", "constant", "random", "echo")
+TRIVIAL = ("null", "constant", "random", "echo")
 """Baselines that solve nothing: no words, the same act, acts of chance, the world's own words."""
 GOLD, FLOOR, MUTATED, STUFFED, KEY, PROBE = "gold", "floor", "mutated", "stuffed", "key", "probe"
 PADDED, INJECTED, WRITTEN = "padded", "injected", "written"
@@ -88,7 +88,7 @@ class SaysActs:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class KnownEpisodes:
     """The items of an audit by task, and how many could not be played.
 
     Attributes:
@@ -101,7 +101,7 @@ class Corpus:
     items: tuple[AuditItem, ...]
     lost: int = 0
 
-    def with_items(self, more: Sequence[AuditItem]) -> Corpus:
+    def with_items(self, more: Sequence[AuditItem]) -> KnownEpisodes:
         """Return the corpus with further items."""
         return replace(self, items=(*self.items, *more))
 
@@ -128,7 +128,7 @@ async def play_corpus(
     each: int = 0,
     kinds: Sequence[str] = FAULTS,
     env_options: Mapping[str, Any] | None = None,
-) -> Corpus:
+) -> KnownEpisodes:
     """Play the solution of each task, and what may be mistaken for one.
 
     Args:
@@ -173,10 +173,10 @@ async def play_corpus(
             f"Gold shows no solution of {suite.name}: {why[:200]}.",
             "An audit needs tasks whose solution is known; choose another suite.",
         )
-    return Corpus(suite.name, tuple(kept), len(found) - len(kept))
+    return KnownEpisodes(suite.name, tuple(kept), len(found) - len(kept))
 
 
-def suite_corpus(name: str, tasks: int) -> Corpus:
+def suite_corpus(name: str, tasks: int) -> KnownEpisodes:
     """Play the solutions of a suite's tasks, and everything that may be mistaken for one.
 
     Raises:
@@ -241,7 +241,7 @@ def cases_of(gold: Episode, number: int, seed: int) -> Iterator[AuditCase]:
     acts = [turn.action for turn in gold.trajectory.turns]
     words = words_of(gold)
     rng = derive_rng("faults", seed, gold.task.id)
-    for name in FLOORS:
+    for name in TRIVIAL:
         yield AuditCase(FLOOR, name, name)
     if (changed := changed_last(acts, words, rng)) is not None:
         yield AuditCase(MUTATED, "last fact changed", changed)
@@ -255,7 +255,7 @@ def cases_of(gold: Episode, number: int, seed: int) -> Iterator[AuditCase]:
             said = [*acts[:-1], with_last_words(acts[-1], text)] if number % 2 == 0 else [_said(text)]
             yield AuditCase(kind, name, said)
     yield AuditCase(PADDED, "gold", acts)
-    for name in FLOORS[:2]:
+    for name in TRIVIAL[:2]:
         yield AuditCase(PADDED, name, name)
         yield AuditCase(INJECTED, name, name)
     if changed is not None:

@@ -9,7 +9,7 @@ from turnwise.tasks.core import Json, Suite
 from turnwise.trainers.core import Judge
 from turnwise.trainers.trust.asked import JudgedItem, ask_judge
 from turnwise.trainers.trust.bounds import at_least, clopper_pearson
-from turnwise.trainers.trust.corpus import FAULTS, GOLD, AuditItem, Corpus, audit_tasks, play_corpus
+from turnwise.trainers.trust.corpus import FAULTS, GOLD, AuditItem, KnownEpisodes, audit_tasks, play_corpus
 from turnwise.trainers.trust.reading import JudgeReading
 
 ERRORS = ("false_accept", "false_reject", "error")
@@ -43,7 +43,7 @@ class RateBound(NamedTuple):
         return f"{100 * self.rate:.1f} % of {self.n}, at most {100 * self.upper:.1f} %"
 
 
-class Examined(NamedTuple):
+class ExaminedJudge(NamedTuple):
     """Result of asking a judge before a run.
 
     Attributes:
@@ -73,7 +73,7 @@ class Examined(NamedTuple):
 
 async def examine(
     judge: Judge, requirement: Requirement, suite: Suite, seed: int, env_options: Mapping[str, Json]
-) -> Examined:
+) -> ExaminedJudge:
     """Ask a judge about episodes of a suite whose truth is known.
 
     Raises:
@@ -86,14 +86,14 @@ async def examine(
     )
 
 
-def asked_of(requirement: Requirement, corpus: Corpus) -> list[AuditItem]:
+def asked_of(requirement: Requirement, corpus: KnownEpisodes) -> list[AuditItem]:
     """The items that a requirement is about: failed ones, and solved ones where these matter."""
     failed = [item for item in corpus.of(*FAULTS) if not item.solved]
     solved = [item for item in corpus.of(GOLD) if item.solved]
     return [*failed, *(solved if {"false_reject", "error"} & {*requirement.most} else ())]
 
 
-def judged_by(requirement: Requirement, judged: Sequence[JudgedItem]) -> Examined:
+def judged_by(requirement: Requirement, judged: Sequence[JudgedItem]) -> ExaminedJudge:
     """Return what a judge's verdicts say of it.
 
     The bounds are Clopper's and Pearson's, with the chance of a miss divided among them: for the labels are independent, one of each
@@ -118,7 +118,7 @@ def judged_by(requirement: Requirement, judged: Sequence[JudgedItem]) -> Examine
     for kind, (paid, n) in kinds.items():
         if most is not None and at_least(paid, n, requirement.level / len(kinds)) > most:
             why.append(f"it pays {paid} of {n} episodes of the kind {kind!r}")
-    return Examined(bounds, kinds, why)
+    return ExaminedJudge(bounds, kinds, why)
 
 
 _SAID = {

@@ -12,7 +12,7 @@ from turnwise.errors import TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.trainers.audit.asking import AuditPlan, JudgeAudit
-    from turnwise.trainers.trust.corpus import Corpus
+    from turnwise.trainers.trust.corpus import KnownEpisodes
 
 Words = Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)]
 OF_ENV = ("--tasks",)
@@ -78,7 +78,7 @@ class TrustAsked:
             *paths, self.plan, policy=policy, signal=self.signal, fold=self.fold, threshold=self.threshold
         )
 
-    def env(self, suite: str) -> Corpus:
+    def env(self, suite: str) -> KnownEpisodes:
         """Play what may be mistaken for solutions of a suite's tasks."""
         from turnwise.trainers.trust.corpus import suite_corpus
 

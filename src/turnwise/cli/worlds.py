@@ -1,4 +1,4 @@
-"""The command for packages of others that live in an interpreter of their own: worlds add, worlds list, worlds remove."""
+"""The commands for worlds of others here, and for ours elsewhere: worlds add, worlds list, worlds remove; tasks."""
 
 from __future__ import annotations
 
@@ -71,4 +71,33 @@ def _row(world: NamedWorld) -> dict[str, Any]:
     }
 
 
-VERBS: dict[str, Callable[..., VerbResult]] = {"worlds": worlds}
+def tasks(suite: str, /, *, out: Path, n: int = 100, split: str = "train", start: int = 0) -> VerbResult:
+    """Write tasks of a suite as rows, one JSON object a line: prompt, tools, index, seed and a hash of what is asked.
+
+    For example: `turnwise tasks shop/easy --out tasks.jsonl --n 200`.
+
+    Args:
+        suite: Its name (`turnwise list suites`).
+        out: The file that is written.
+        n: How many tasks.
+        split: train, dev or test.
+        start: The number of the first.
+    """
+    from turnwise.durable import write_whole
+    from turnwise.envs.offered.rows import task_rows
+    from turnwise.errors import TurnwiseError
+    from turnwise.tasks.core import Split, canonical
+
+    if n < 1 or start < 0:
+        raise TurnwiseError(
+            f"--n {n} --start {start} names no task.", "Give --n 1 or more, --start 0 or more."
+        )
+    lines = [canonical(row.to_json()) for row in task_rows(suite, n, split=Split(split), start=start)]
+    write_whole(out, "\n".join(lines).encode() + b"\n")
+    return VerbResult(
+        {"suite": suite, "tasks": n, "out": str(out)},
+        lambda console: console.print(f"{n} tasks in {out}", soft_wrap=True),
+    )
+
+
+VERBS: dict[str, Callable[..., VerbResult]] = {"worlds": worlds, "tasks": tasks}

@@ -84,7 +84,7 @@ TEXTS: Mapping[str, PageText] = {
         "The searcher has played plainly already (`first`, from `root`). `again` plays another whole episode; with `forks=True`, "
         "`expand`, `step` and `play_on` go on from states in the middle. `offer` keeps what the scorer likes best, `keep` what the search "
         "does. Whatever samples raises `BudgetSpent` once the budget is spent, which ends the search with what was kept, so that no search "
-        "counts tokens itself. A `Node` shows what was said, and neither rewards nor how an episode ended; `verdict` tells that to "
+        "counts tokens itself. A `SearchNode` shows what was said, and neither rewards nor how an episode ended; `verdict` tells that to "
         'scorers that declare `oracle`, and everything they choose is labelled so. `needs=("scorer",)` says that a scorer must be named.',
     ),
     "filter": PageText(

@@ -15,7 +15,7 @@ from turnwise.trainers.trust.corpus import (
     PROBE,
     STUFFED,
     AuditItem,
-    Corpus,
+    KnownEpisodes,
 )
 
 HOLLOW = (STUFFED, KEY, PROBE)
@@ -25,7 +25,7 @@ SILENT = ("null", "echo")
 
 
 @audit(110, 133, paper="2507.08794")
-def probes_paid(played: Corpus) -> AuditFinding:
+def probes_paid(played: KnownEpisodes) -> AuditFinding:
     """Of floors, faults, keys and probes, how often the environment counts each as solved, and what it is paid beyond doing as much without it.
 
     A key at the end of a solution is set against the solution without its end, one that stands alone against saying nothing; a reward for the steps

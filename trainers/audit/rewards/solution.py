@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from turnwise.agents.evaluation.statistics import clustered_mean, proportion
 from turnwise.trainers.audit.core import AuditFigure, AuditFinding, audit, share
-from turnwise.trainers.trust.corpus import GOLD, Corpus
+from turnwise.trainers.trust.corpus import GOLD, KnownEpisodes
 
 
 @audit(110, paper="2505.22203")
-def solution(played: Corpus) -> AuditFinding:
+def solution(played: KnownEpisodes) -> AuditFinding:
     """Share of tasks whose own solution is accepted, and what it is paid: what is refused is a false reject."""
     gold = played.of(GOLD)
     tasks = [one.task for one in gold]

@@ -73,7 +73,7 @@ def named_function(path: Path, options: XrayOptions) -> RewardFunction:
         parsed = ast.parse(text)
     except SyntaxError as error:
         raise TurnwiseError(
-            f"{file}:{error.lineno} is no Python: {error.msg}.", "Mend it, or name another file."
+            f"{file}:{error.lineno} is no Python: {error.msg}.", "Correct it, or name another file."
         ) from None
     public = [
         one
