@@ -3,7 +3,7 @@
     python benchmarks/mismatch.py FOLDER… --seeds 6 --none 50      models that were not used while it was built
 
 Each log is planted by benchmarks/mismatching and examined as the command would. A model that was done before is gone on with, at the seeds from
-``--first`` on; what was looked at before detectors were mended is kept apart, under ``before``.
+``--first`` on; what was looked at before detectors were corrected is kept apart, under ``before``.
 """
 
 from __future__ import annotations

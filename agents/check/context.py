@@ -88,7 +88,7 @@ def keeps_the_task(entry: Component) -> str:
 
 
 def keeps_the_newest(entry: Component) -> str:
-    """What the environment answered last stands in the context."""
+    """The environment's last answer stands in the context."""
     for moment in _long(entry.build({})):
         newest = [one for one in moment.history.observation if one not in HEAD]
         missing = [one.content for one in newest if one not in moment.view.messages]

@@ -1,4 +1,4 @@
-"""What of a conversation a policy is shown at a turn: the words and forms that all context managers share.
+"""The part of a conversation that a policy is shown at a turn: the words and forms that all context managers share.
 
 A context manager is a pure function of the conversation so far (:class:`TalkSoFar`), so that whoever resumes, forks or
 replays an episode shows the policy the same. Whatever the policy writes for its own later contexts is a turn of kind
@@ -80,7 +80,7 @@ class TalkSoFar:
 
 
 class ContextShown(NamedTuple):
-    """What a policy is to be shown.
+    """The messages that a policy is to be shown.
 
     Attributes:
         messages: the context.
@@ -141,7 +141,7 @@ class ContextView(NamedTuple):
 
 @dataclass(slots=True)
 class _LastView:
-    """What is kept of a conversation between its turns: it saves work, and is made again where it is not there."""
+    """Memory of a conversation between its turns: it saves work, and is made again where it is not there."""
 
     turn: int = -1
     messages: Sequence[Message] = ()
@@ -177,7 +177,7 @@ def look(manager: Look | None, history: History, measure: TokenCounter) -> Conte
 
 
 def _read_before(manager: Look, history: History, measure: TokenCounter, kept: _LastView) -> list[Message]:
-    """What the policy read at its last turn, and its reply."""
+    """The prompt of the policy's last turn, and its reply."""
     turns = history.turns
     if not turns:
         return []

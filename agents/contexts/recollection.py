@@ -1,4 +1,4 @@
-"""What a script writes down where a context manager asks: it knows the form, and copies the newest words."""
+"""Notes that a script writes down where a context manager asks: it knows the form, and copies the newest words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the policy wrote down stands for the turns before."""
+"""The policy's own summary stands for the turns before."""
 
 from __future__ import annotations
 

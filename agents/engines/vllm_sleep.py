@@ -70,7 +70,7 @@ class Sleeper:
 
     @property
     def lost(self) -> bool:
-        """Whether the engine's weights are gone, and all of them are to come anew."""
+        """True if the engine's weights are gone, and all of them are to come anew."""
         return self.asleep and self._sleep == "weights"
 
     def wake_weights(self) -> None:

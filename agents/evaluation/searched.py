@@ -39,7 +39,7 @@ class SearchFigures(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What a reader must know before the figures; "" without a search.
+        """The line that a reader needs before the figures; "" without a search.
 
         >>> SearchFigures(3, forks=True).label
         'forks the test world'
@@ -92,7 +92,7 @@ def search_figures(episodes: Iterable[Episode]) -> SearchFigures:
 
 
 def searched_usage(metrics: Mapping[str, float]) -> Usage | None:
-    """What all tries of a searched episode took, its scorer's replies among them; None of an episode that was just played."""
+    """Usage of all tries of a searched episode, its scorer's replies among them; None of an episode that was just played."""
     if "search_tokens" not in metrics:
         return None
     prompt = metrics.get("search_prompt_tokens")

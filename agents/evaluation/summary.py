@@ -97,7 +97,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 
 def _search_rows(evaluation: Evaluation) -> list[tuple[str, Text, str]]:
-    """What a search did that a deployment could not, and what it took."""
+    """Lines on a search: its forks that a deployment could not have, and its cost."""
     search = evaluation.search
     if not search.episodes:
         return []

@@ -44,7 +44,7 @@ class OfferedCall(pydantic.BaseModel, extra="forbid"):
 
 
 class OfferedAction(pydantic.BaseModel, extra="forbid"):
-    """What an agent says in a turn: words, calls, or both."""
+    """An agent's turn: words, calls, or both."""
 
     text: str = ""
     calls: list[OfferedCall] = []
@@ -57,7 +57,7 @@ class OfferedAction(pydantic.BaseModel, extra="forbid"):
 
 
 class OfferedReset(pydantic.BaseModel, extra="forbid"):
-    """Which episode begins."""
+    """The episode that begins."""
 
     seed: int | None = pydantic.Field(None, ge=0)
     index: int | None = pydantic.Field(None, ge=0)

@@ -181,7 +181,7 @@ class ModelPolicy:
         return await self.score_tokens(texts)
 
     async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
-        """How likely the answer to each question begins with yes, and with no; :data:`NEITHER` to one without room.
+        """Chances that the answer to each question begins with yes, and with no; :data:`NEITHER` to one without room.
 
         The first token counts in which the two replies differ.
 

@@ -1,4 +1,4 @@
-"""How likely a policy's model finds a text that it did not say, and whether it would say yes or no.
+"""Log-probabilities of texts that a policy did not say, and its chances of yes and no.
 
 A policy whose model can be asked has the two methods of :class:`Scorer`: one that is sampled here, by its engine's ``score``, and
 one behind a server that tells log-probabilities. All others are refused by :func:`scorer_of`.
@@ -70,7 +70,7 @@ class Scorer(Protocol):
         ...
 
     async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
-        """How likely the answer to each question begins with yes, and with no."""
+        """Chances that the answer to each question begins with yes, and with no."""
         ...
 
 

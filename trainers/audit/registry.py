@@ -53,7 +53,7 @@ class AuditReport:
 
     @property
     def by_urgency(self) -> list[tuple[str, AuditFinding]]:
-        """Findings by their names, those first that ask for a mend."""
+        """Findings by their names, those first that ask for a correction."""
         return sorted(self.findings.items(), key=lambda item: -item[1].pressing)
 
     def to_json(self) -> dict[str, Json]:

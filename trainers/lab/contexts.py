@@ -43,7 +43,7 @@ class _WorldMoment(NamedTuple):
 
 
 class _WorldChoice(NamedTuple):
-    """What can be decided in a moment: the context, the messages by action, and whether it is a memory."""
+    """A decision of a moment: the context, the messages by action, and whether it is a memory."""
 
     context: tuple[str, ...]
     messages: Sequence[Message]
@@ -158,7 +158,7 @@ class ContextBias(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What can be said of it."""
+        """The statement about it."""
         if not self.known:
             return "not known: a signal that it needs means nothing here"
         straight = {name for name, bias in self.bias.items() if bias.angle < EXACT and bias.scale > 0}

@@ -403,7 +403,7 @@ class JudgeRequirement(Section):
 
 
 class JudgeBudget(Section):
-    """What a judge's own model may use in a run, by what its server tells; the run stops when a limit is reached."""
+    """Limits of a judge's own model in a run, by what its server tells; the run stops when a limit is reached."""
 
     tokens: Count | None = None
     """It may read and write this many tokens."""

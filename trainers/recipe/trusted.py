@@ -13,7 +13,7 @@ from turnwise.trainers.trust.requirement import ERRORS, Requirement
 
 
 class JudgeRule(NamedTuple):
-    """What is required of a judge: its place among the recipe's judges, and the part."""
+    """A requirement of a judge: its place among the recipe's judges, and the part."""
 
     place: int
     part: JudgePart

@@ -98,7 +98,7 @@ class JudgeWatch:
 
     @property
     def alarms(self) -> Mapping[str, str]:
-        """What is said of each judge that errs more often than it may."""
+        """A line on each judge that errs more often than it may."""
         return {key: "; ".join(one.alarms) for key, one in self.drifts.items() if one.alarms}
 
     def conclude(self, log: Callable[[str], None]) -> None:

@@ -107,7 +107,7 @@ class PlaysTask(Protocol):
 
 
 class _Kept(NamedTuple):
-    """What the searcher keeps of a node and shows nobody."""
+    """The searcher's own record of a node, shown to nobody."""
 
     point: BranchPoint | None
     episode: Episode | None = None

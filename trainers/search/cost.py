@@ -10,7 +10,7 @@ from turnwise.envs.messages import Message
 
 
 class SearchRights(NamedTuple):
-    """What a search and its scorer declared: both are labelled by it, and held to it."""
+    """Declarations of a search and its scorer: both are labelled by it, and held to it."""
 
     forks: bool
     oracle: bool

@@ -157,7 +157,7 @@ def read(node: SearchNode) -> str:
 
 
 async def asked(searcher: Searcher, policy: Policy | None, question: str) -> str:
-    """What a policy answers; its tokens are the scorer's.
+    """A policy's answer; its tokens are the scorer's.
 
     Raises:
         BudgetSpent: nothing is left to ask with.
@@ -203,7 +203,7 @@ FORMS: Mapping[str, tuple[str, Callable[[str], NodeScorer]]] = {
 
 
 def scorer_forms() -> str:
-    """How scorers are written."""
+    """Return the forms in which scorers are written."""
     return ", ".join(form for form, _ in FORMS.values())
 
 

@@ -17,7 +17,7 @@ ERRORS = ("false_accept", "false_reject", "error")
 
 
 class Requirement(NamedTuple):
-    """How often a judge may err.
+    """The rates at which a judge may err.
 
     Attributes:
         most: of the rates that are required, the largest that is allowed.

@@ -219,7 +219,7 @@ class OpenAIPolicy:
         return list(await asyncio.gather(*map(one, replies)))
 
     async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
-        """How likely the answer to each question begins with yes, and with no, among the tokens that the server lists.
+        """Chances that the answer to each question begins with yes, and with no, among the tokens that the server lists.
 
         Raises:
             EngineError: the server does not tell them, cannot be reached or refuses.

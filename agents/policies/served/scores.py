@@ -22,7 +22,7 @@ WHOLE: Mapping[str, Json] = {**OPENED, "add_generation_prompt": False}
 
 
 def yes_no_of(answer: Any, name: str) -> YesNo:
-    """How likely an answer begins with yes and with no, by the tokens that the server lists in its first place.
+    """Chances that an answer begins with yes and with no, by the tokens that the server lists in its first place.
 
     A word that is not listed is at most as likely as the last that is.
 

@@ -22,7 +22,7 @@ def shared_tasks(a: EvaluatedSide, b: EvaluatedSide) -> list[str]:
 
 
 def common_runs(played: EvaluatedSides, k: int, least: int = 1) -> int:
-    """How many runs every shared task has in all evaluations, or the smaller number that was asked for.
+    """The number of runs that every shared task has in all evaluations, or the smaller number that was asked for.
 
     Raises:
         TurnwiseError: a task has fewer than were asked for, or fewer than an audit needs.

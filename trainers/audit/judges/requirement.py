@@ -10,7 +10,7 @@ from turnwise.trainers.trust.corpus import FAULTS
 
 @audit(110, 133)
 def requirement(asked: JudgeAudit) -> AuditFinding:
-    """Whether each rate that is required lies below its limit, by a bound that holds for any distribution of errors.
+    """Tell for each required rate that it lies below its limit, by a bound that holds for any distribution of errors.
 
     The bound is Clopper's and Pearson's where each task was judged once, else Hoeffding's and Bentkus's over tasks. No kind of fault may be paid
     more often than the limit either, so far as its own episodes show: a policy that learns would find it.

@@ -12,7 +12,7 @@ from turnwise.trainers.trust.asked import JudgedItem
 
 
 def attacks(asked: JudgeAudit, kinds: Sequence[str]) -> AuditFinding:
-    """How often failed episodes of these kinds are paid, together and by name.
+    """The share of failed episodes of these kinds that is paid, together and by name.
 
     Raises:
         TurnwiseError: none was judged.
@@ -40,7 +40,7 @@ def attacks(asked: JudgeAudit, kinds: Sequence[str]) -> AuditFinding:
 
 
 def shifts(pairs: Sequence[tuple[JudgedItem, JudgedItem]]) -> list[AuditFigure]:
-    """How scores and verdicts change between an episode as it was played and as it was edited."""
+    """Changes of scores and verdicts between an episode as it was played and as it was edited."""
     tasks = [edited.item.task for edited, _ in pairs]
     rises = score_mean([edited.score - plain.score for edited, plain in pairs], tasks)
     told = [

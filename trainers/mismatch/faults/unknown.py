@@ -1,4 +1,4 @@
-"""What differs where nothing that was tried explains the log: the weights, or what the engine read."""
+"""The difference where nothing that was tried explains the log: the weights, or what the engine read."""
 
 from __future__ import annotations
 
