@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -209,8 +209,9 @@ class EpisodeSearch(Protocol):
         """Refuse a suite or a policy with which it cannot be done."""
         ...
 
-    async def rollout(self, requests: Iterable[Any], policy: Policy, **options: Any) -> list[Episode]:
-        """Play all requests, with the options of a rollout and ``opponents``."""
+    @property
+    def rollout(self) -> Callable[..., Coroutine[Any, Any, list[Episode]]]:
+        """Play all requests, as :func:`turnwise.agents.rollout.rollout` does, with ``opponents``."""
         ...
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def _day(rng: Random, split: Split, rooms: Rooms, knobs: HouseholdKnobs) -> Task
     if orders is None or not in_split(split, ENV, _SALT, "orders", orders):
         return None
     day = {"orders": orders, "hidden": knobs.hidden, "lure": knobs.lure}
-    return _long_enough(Task(ENV, TASK[knobs.text], bare.options | day), knobs)
+    return _long_enough(Task(ENV, TASK[knobs.text], {**bare.options, **day}), knobs)
 
 
 def _long_enough(task: Task, knobs: HouseholdKnobs) -> Task | None:

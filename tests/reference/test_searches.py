@@ -19,11 +19,12 @@ from turnwise.trainers.search import (
 )
 from turnwise.trainers.search.toy import node
 
-RNG = [random.Random(seed) for seed in range(40)]
+SEEDS = range(40)
 
 
-@pytest.mark.parametrize("rng", RNG, ids=str)
-def test_bounds_and_priors(rng: random.Random) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_and_priors(seed: int) -> None:
+    rng = random.Random(seed)
     q, c, above, n = (
         rng.uniform(-1, 1),
         rng.uniform(0.1, 3),
@@ -42,8 +43,9 @@ def test_bounds_and_priors(rng: random.Random) -> None:
     )
 
 
-@pytest.mark.parametrize("rng", RNG, ids=str)
-def test_progress_and_falls(rng: random.Random) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_progress_and_falls(seed: int) -> None:
+    rng = random.Random(seed)
     values, k, alpha = (
         [rng.random() for _ in range(rng.randint(2, 9))],
         rng.randint(1, 6),
@@ -60,8 +62,9 @@ def test_progress_and_falls(rng: random.Random) -> None:
     assert early_rejection.least_turns(rho, length) == book.least_turns(rho, length)
 
 
-@pytest.mark.parametrize("rng", RNG, ids=str)
-def test_votes_and_masks(rng: random.Random) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_votes_and_masks(seed: int) -> None:
+    rng = random.Random(seed)
     n = rng.randint(1, 7)
     answers, scores = rng.choices("ABC", k=n), [rng.choice([0.1, 0.4, 0.9, rng.random()]) for _ in range(n)]
     assert votes.normalised(scores) == pytest.approx(book.weights(scores))

@@ -22,7 +22,7 @@ from turnwise.trainers.run.checkpoint import file_hashes
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn, weight_files
 
-pytestmark = [pytest.mark.slow, pytest.mark.program]
+pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parents[1]
 
 

@@ -101,7 +101,7 @@ class Search:
         elif len(agents_of(suite)) > 1:
             why = f"the episodes of {suite.name} have several agents"
         elif attends(policy):
-            why = f"the policy {policy.name} is a program, which cannot be taken back to an earlier turn"
+            why = f"the policy {getattr(policy, 'name', '')} is a program, which cannot be taken back to an earlier turn"
         if why:
             raise TurnwiseError(
                 f"The search {self.spec!r} forks the test world, and {why}.",
