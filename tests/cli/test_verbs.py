@@ -28,7 +28,7 @@ VERBS = [
     "swe",
 ]
 KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
-         "schedule", "search", "sink", "engine", "model", "policy", "dialect", "sandbox"]  # fmt: skip
+         "schedule", "search", "sink", "engine", "model", "policy", "context", "dialect", "sandbox"]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_help_is_quick(turnwise):
 
 def test_list_knows_its_kinds(turnwise_here):
     kinds = [row["name"] for row in turnwise_here("list", "--json").json]
-    assert kinds == ["envs", "suites", "recipes", "algorithms", *KINDS]
+    assert kinds == ["envs", "suites", "benchmarks", "recipes", "algorithms", *KINDS]
 
 
 @pytest.mark.slow
@@ -72,6 +72,7 @@ def test_list_knows_its_kinds(turnwise_here):
     [
         ("envs", "turnwise/Shop-v0"),
         ("suites", "shop/quick"),
+        ("benchmarks", "humaneval:PATH"),
         ("policy", "scripted"),
         ("policy", "torch"),
         ("engine", "vllm"),

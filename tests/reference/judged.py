@@ -12,6 +12,7 @@ from typing import Any
 
 from plain import mean, reference, refuses
 from played import SUITE, Part, Toned, script
+from returning import fair_or_never
 
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.policies.mixture import mixture
@@ -20,6 +21,7 @@ from turnwise.agents.rollout import run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import make as make_env
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.toy_batches import episode, with_words
 from turnwise.trainers.strategy.runner import plan_groups
 
 
@@ -477,3 +479,60 @@ def _counted(question: str, form: str) -> float:
     least = math.exp(min(listed.values()))
     yes, no = max(p["yes"], least), max(p["no"], least)
     return yes / (yes + no) if form == "chance" else math.log(yes / no)
+
+
+@reference(
+    "judge",
+    "scripted",
+    false_accept=[1.0, 0.3],
+    false_reject=[1.0],
+    likes=["please"],
+    seed=[5],
+    also=[{"false_accept": 0.5, "false_reject": 0.1, "likes": "please"}],
+)
+def scripted_judge(
+    judge: Part, false_accept: float = 0.0, false_reject: float = 0.0, likes: str = "", seed: int = 0
+) -> None:
+    for option, wrong in (
+        ("false_accept", -0.1),
+        ("false_accept", 1.1),
+        ("false_reject", -0.1),
+        ("false_reject", 1.1),
+    ):
+        assert f"{wrong:g}" in refuses(
+            lambda option=option, wrong=wrong: asyncio.run(judge([], **{option: wrong}))
+        )
+    ends = {EndReason.SOLVED: false_reject, EndReason.FAILED: false_accept}
+    wrong = dict.fromkeys(ends, 0)
+    made = {
+        end: [
+            with_words(episode([0, 0], end=end), [f"word {n}", "please" if n % 4 == 0 else "go"])
+            for n in range(400)
+        ]
+        for end in ends
+    }
+    found = dict(zip(ends, asyncio.run(judge([*made.values()])), strict=True))
+    again = asyncio.run(judge([made[EndReason.FAILED][::-1]]))[0][::-1]
+    for end, group in found.items():
+        for n, one in enumerate(group):
+            first, last = (turn.signals["verdict"] for turn in one.trajectory.turns)
+            assert first == last
+            assert first in (0.0, 1.0)
+            assert [turn.action for turn in one.trajectory.turns] == [
+                turn.action for turn in made[end][n].trajectory.turns
+            ]
+            if likes and n % 4 == 0:
+                assert first == 1.0
+            else:
+                wrong[end] += first != (end is EndReason.SOLVED)
+    trials = 300 if likes else 400
+    for end, chance in ends.items():
+        fair_or_never(wrong[end], trials, chance)
+    assert again == found[EndReason.FAILED], "judged alike whenever it is judged"
+    if 0 < false_accept < 1:
+        other = asyncio.run(judge([made[EndReason.FAILED]], seed=seed + 1))[0]
+        assert other != found[EndReason.FAILED]
+        (moved,) = asyncio.run(
+            judge([[dataclasses.replace(one, seed=one.seed + 1) for one in made[EndReason.FAILED]]])
+        )
+        assert [one.trajectory for one in moved] != [one.trajectory for one in found[EndReason.FAILED]]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.agents.core import Episode
+from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
@@ -32,7 +33,13 @@ async def scripted(
     [1.0, 0.0]
     >>> [one.trajectory.turns[0].signals["verdict"] for one in asyncio.run(scripted([group], false_accept=1.0, false_reject=1.0))[0]]
     [0.0, 1.0]
+
+    Raises:
+        RecipeError: a rate is not from 0 to 1.
     """
+    for name, rate in (("false_accept", false_accept), ("false_reject", false_reject)):
+        if not 0 <= rate <= 1:
+            raise RecipeError(f"judge 'scripted': {name}={rate:g} is no rate.", "Give one from 0 to 1.")
     errs = {True: false_reject, False: false_accept}
 
     def verdict(episode: Episode) -> float:
