@@ -42,7 +42,7 @@ class _Answered(NamedTuple):
 class JudgeQuestion(AgentEnv[str]):
     """One question; the answer ends the episode."""
 
-    blocking = False
+    blocking, gold_known = False, False
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
