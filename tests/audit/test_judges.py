@@ -10,7 +10,18 @@ import pytest
 
 pytest.importorskip("torch")
 
-from turnwise import AgentEnv, EndReason, Message, Split, Suite, Task, Transition, register, register_suite
+from turnwise import (
+    AgentEnv,
+    EndReason,
+    Message,
+    Split,
+    Suite,
+    Task,
+    Transition,
+    register,
+    register_suite,
+    registry,
+)
 from turnwise.cli.audit import audit
 from turnwise.cli.trust import TrustAsked
 from turnwise.errors import TurnwiseError
@@ -54,7 +65,10 @@ def test_a_card_shows_what_a_judge_pays_and_its_exit_code_whether_it_may_be_paid
     assert mad["requirement"]["failures"]
 
 
-def test_length_and_instructions_are_set_against_the_episode_as_it_was_played(tmp_path: Path) -> None:
+def test_length_and_instructions_are_set_against_the_episode_as_it_was_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_components", dict(registry._components))  # pyright: ignore[reportPrivateUsage]
     (tmp_path / "long.py").write_text(
         "from turnwise import component\n"
         "from turnwise.trainers.kit.asking import transcript\n"

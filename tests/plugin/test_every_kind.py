@@ -39,7 +39,7 @@ def test_what_is_required(kind):
 """
 MODULES = {
     "trainer": tuple(KINDS)[: tuple(KINDS).index("sink") + 1],
-    "agents": ("engine", "model", "policy"),
+    "agents": ("engine", "model", "policy", "context"),
     "tools": ("dialect", "sandbox"),
 }
 RECIPE = """
@@ -70,9 +70,11 @@ evaluate: {every: 2, dev: 4, test: 4}
 checkpoint: {every: 1, keep: 4}
 """
 EXPLAINED = [
-    kind for kind in KINDS if kind not in ("model", "policy", "sandbox", "search", "sink", "dialect")
+    kind
+    for kind in KINDS
+    if kind not in ("model", "policy", "context", "sandbox", "search", "sink", "dialect")
 ]
-"""What decides what a run optimises; the others are listed, checked, used and evaluated."""
+"""What decides what a run optimises; the others are listed, checked, used and evaluated. A context stands beside no guide or source."""
 
 
 def compose(kinds: tuple[str, ...]) -> str:

@@ -450,9 +450,20 @@ def _asked_for_critiques(rows: Rows, form: str) -> None:
     """The policy is asked about each attempt of the groups that were played as a whole."""
     whole = [group for group in rows.plain if all(one.outcome.counts for one in group)]
     attempts = [one for group in whole for one in group] if form == "written" else []
-    for one, question in zip(attempts, rows.engine.questions, strict=True):
-        assert f"an attempt at it, which {'was right' if one.success else 'was wrong'}. " in question
-        assert f"[told] {one.task.prompt}\n[turn 1] ?" in question
+    parts = [
+        (
+            f"an attempt at it, which {'was right' if one.success else 'was wrong'}. ",
+            f"[told] {one.task.prompt}\n[turn 1] ?",
+        )
+        for one in attempts
+    ]
+    asked = [
+        [n for n, part in enumerate(parts) if all(text in question for text in part)]
+        for question in rows.engine.questions
+    ]
+    assert all(asked)
+    assert {n for some in asked for n in some} == {*range(len(parts))}, "the same question is asked once"
+    assert len(asked) <= len(parts)
 
 
 def strewn(group: Group, rng: Random) -> Group:
