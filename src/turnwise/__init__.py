@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Episode,
         Finish,
         History,
+        MemoryMark,
         Outcome,
         Policy,
         Reply,
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "turnwise.agents.core": (
         "Act", "Completion", "Engine", "Episode", "Finish", "History", "Outcome", "Policy", "Reply", "Sampling", "Served",
-        "Trajectory", "Turn", "TurnPlace", "Usage", "VersionSpan",
+        "MemoryMark", "Trajectory", "Turn", "TurnPlace", "Usage", "VersionSpan",
     ),
     "turnwise.agents.evaluation.spending": ("Spending",),
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
@@ -166,6 +167,7 @@ __all__ = [
     "Json",
     "Limits",
     "LoggedEnv",
+    "MemoryMark",
     "Message",
     "Messages",
     "NotFoundError",

@@ -48,7 +48,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "SearchFigures", "Comparison", "Episodes", "ReplayReport", "Difference",
     ),
     "Episodes": (
-        "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "ForkCost", "History", "Reply", "TurnPlace", "Served", "Finish",
+        "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "ForkCost", "History", "Reply", "TurnPlace", "MemoryMark", "Served", "Finish",
         "Usage", "FaultCause", "Party", "VersionSpan", "Record", "EnvVersion", "EpisodeLog", "LoggedEnv",
     ),
     "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image", "Guard"),

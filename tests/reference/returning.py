@@ -216,6 +216,8 @@ def adr(
     other.restore(PartState({**sampler.state().numbers}))
     assert other.plan(90, 0, 6) == sampler.plan(90, 0, 6)
     assert other.state() == sampler.state()
+    other.restore(PartState())
+    assert other.state() == make(setup).state()
     wide = make(setup)
     wide.restore(PartState({"edge": len(levels) - 1, "outcomes": []}))
     drawn = [one for update in range(60) for one in wide.plan(update, 0, 6)]

@@ -175,6 +175,8 @@ class Player(GuidePlayer):
     @property
     def renderer(self) -> Any:
         return SimpleNamespace(
+            context=None,
+            measure=None,
             conversation=lambda kept: None,
             start=lambda messages, tools, kept: (9,),
             extend=lambda messages, new, last, tools, kept: SimpleNamespace(ids=(9,), fresh=False),

@@ -110,5 +110,5 @@ class WideningLevels(Sampler):
         return PartState({"edge": self.edge, "outcomes": self.outcomes})
 
     def restore(self, state: PartState) -> None:
-        self.edge = int(state.numbers["edge"])
-        self.outcomes = [int(one) for one in state.numbers["outcomes"]]
+        self.edge = int(state.numbers.get("edge", 0))
+        self.outcomes = [int(one) for one in state.numbers.get("outcomes", [])]
