@@ -7,6 +7,7 @@ docs/testing.md has both.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import os
 from collections.abc import Callable, Iterator
@@ -74,6 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "PYTEST_XDIST_WORKER" in os.environ:
         rank = {name: number for number, name in enumerate(TOGETHER)}
         items.sort(key=lambda item: (rank.get(_group_of(item), len(rank)), _group_of(item) not in slow))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name long texts by their beginning and a digest: names cross to every worker, and one had nineteen megabytes."""
+    if not isinstance(val, str | bytes) or len(val) <= 200:
+        return None
+    whole = val.encode("utf-8", "surrogatepass") if isinstance(val, str) else val
+    return f"{val[:40]!a}...{hashlib.sha256(whole).hexdigest()[:8]}"
 
 
 def _resources(item: pytest.Item) -> set[str]:

@@ -13,4 +13,5 @@ everything is; what is put into a bin or burnt can be lost for good (``irreversi
     knobs        what a suite may set                    state     houses and their states
     actions      commands: what they mean and do         render    what is told
     solver       gold, distance, an imperfect policy     vocabulary  rooms, receptacles, objects, verbs
+    orders       days of orders that refer to earlier ones
 """

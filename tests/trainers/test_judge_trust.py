@@ -16,6 +16,7 @@ from chat_server import said, serve
 
 torch = pytest.importorskip("torch")
 
+from turnwise import registry
 from turnwise.agents.core import History, Reply
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.policies.registry import make_policy
@@ -254,11 +255,16 @@ def test_what_a_judge_said_is_recorded_and_played_again(tmp_path: Path) -> None:
 TURNED = {"after": 1}
 
 
-@component("judge", "turncoat", gives=("verdict",))
-async def turncoat(groups: Sequence[Group]) -> list[Group]:
-    """Judges rightly at first, and pays everything from its second call on."""
-    TURNED["after"] -= 1
-    return await scripted(groups, false_accept=0.0 if TURNED["after"] >= 0 else 1.0)
+@pytest.fixture
+def turncoat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that judges rightly at first, and pays everything from its second call on; nobody else meets it."""
+    monkeypatch.setattr(registry, "_components", dict(registry._components))  # pyright: ignore[reportPrivateUsage]
+
+    @component("judge", "turncoat", gives=("verdict",))
+    async def turncoat(groups: Sequence[Group]) -> list[Group]:  # pyright: ignore[reportUnusedFunction]
+        """Judges rightly at first, and pays everything from its second call on."""
+        TURNED["after"] -= 1
+        return await scripted(groups, false_accept=0.0 if TURNED["after"] >= 0 else 1.0)
 
 
 def play(folder: Path, recipe: dict[str, Any], **more: Any) -> list[str]:
@@ -294,6 +300,7 @@ def test_a_run_refuses_to_start_with_a_judge_outside_of_its_requirement(
     assert row["bounds"]["false_accept"]["n"] >= 20
 
 
+@pytest.mark.usefixtures("turncoat")
 def test_a_run_stops_when_its_judge_errs_against_the_environment(
     tmp_path: Path, letters: dict[str, Any]
 ) -> None:

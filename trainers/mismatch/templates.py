@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from turnwise.trainers.mismatch.core import LoggedRow
 
 _MARK = "\u2402{}\u2403"
+EARLIER = _MARK.format("")
 Chat = Sequence[Mapping[str, Any]]
 
 
@@ -145,12 +146,16 @@ class OwnTemplate:
         return next((one for one in self.encode(after) if one in special), None)
 
     def between(self, messages: Chat, tools: Chat | None, turns: int) -> list[str] | None:
-        """The texts before each of the last ``turns`` replies of a conversation; None where the template does not tell them apart."""
+        """The texts before each of the last ``turns`` replies of a conversation; None where the template does not tell them apart.
+
+        :data:`EARLIER` stands for each earlier reply: of what was sampled there, words may have lost something.
+        """
         places = [i for i, one in enumerate(messages) if one.get("role") == "assistant"]
         if len(places) < turns:
             return None
+        earlier = {"role": "assistant", "content": EARLIER}
+        marked = [earlier if one.get("role") == "assistant" else dict(one) for one in messages]
         places = places[len(places) - turns :]
-        marked = [dict(one) for one in messages]
         for number, place in enumerate(places):
             marked[place] = {"role": "assistant", "content": _MARK.format(number)}
         texts = list[str]()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from turnwise.errors import RecipeError
+from turnwise.trainers.recipe.phases import phases_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import JudgePart, Recipe
 from turnwise.trainers.trust.reading import RELATIVE, reading_of
@@ -36,6 +37,15 @@ def judge_rules(recipe: Recipe) -> list[JudgeRule]:
         for n, part in enumerate(recipe.judge)
         if part.require is not None
     ]
+
+
+def rules_of_phases(recipe: Recipe) -> list[JudgeRule]:
+    """The requirements of all phases of a recipe.
+
+    Raises:
+        RecipeError: one makes no sense.
+    """
+    return [rule for phase in phases_of(recipe) for rule in judge_rules(phase.recipe)]
 
 
 def requirement_of(part: JudgePart, needs: frozenset[str]) -> Requirement:

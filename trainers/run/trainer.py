@@ -25,6 +25,7 @@ from turnwise.trainers.core import Stateful
 from turnwise.trainers.learn.sync import push_weights
 from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.trusted import judge_rules, rules_of_phases
 from turnwise.trainers.run.ahead import PlayAhead
 from turnwise.trainers.run.alarms import alarm
 from turnwise.trainers.run.beside import BesideEvaluation
@@ -80,7 +81,7 @@ class Trainer:
         self.saving = Saving(self.options.keep, run, log)
         plant = self.options.plant
         self.hacks = HackWatch(plant, self.mixture, run, self.opponents) if plant else None
-        self.trusted = JudgeWatch(recipe, self.mixture, play, run)
+        self.trusted = JudgeWatch(rules_of_phases(recipe), self.mixture, play, run)
         self._unfinished: BesideEvaluation | None = None
 
     @property
@@ -298,7 +299,9 @@ class Trainer:
             update.metrics |= self.hacks.see(
                 update.number, self.lessons.parts.reward, update.played, update.lesson.result
             )
-        update.metrics |= self.trusted.see(update.number, update.played.played, self.lessons.recipe)
+        update.metrics |= self.trusted.see(
+            update.number, update.played.played, judge_rules(self.lessons.recipe)
+        )
         await update.publish(self._push)
         self.events.tell("published", version=self.progress.update, stall=update.metrics["sync_seconds"])
         await self._evaluate(update)

@@ -5,14 +5,12 @@ Nothing of it reaches the learner. What was found before the run, and every alar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from turnwise.errors import RunError, TurnwiseError
 from turnwise.trainers.core import Group, PartState, Stateful
 from turnwise.trainers.recipe.part import made
-from turnwise.trainers.recipe.phases import phases_of
-from turnwise.trainers.recipe.schema import Recipe
-from turnwise.trainers.recipe.trusted import JudgeRule, judge_rules
+from turnwise.trainers.recipe.trusted import JudgeRule
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import PlayOptions
 from turnwise.trainers.sampler.mixture import Mixture
@@ -28,17 +26,17 @@ class JudgeWatch:
     """Examines the judges of a run, and keeps the tests of those that are paid.
 
     Args:
-        recipe: of the run, with its phases.
+        rules: of all phases.
         mixture: its suites.
         play: how episodes are played.
         run: its files.
     """
 
-    def __init__(self, recipe: Recipe, mixture: Mixture, play: PlayOptions, run: RunDirectory) -> None:
+    def __init__(
+        self, rules: Iterable[JudgeRule], mixture: Mixture, play: PlayOptions, run: RunDirectory
+    ) -> None:
         self.mixture, self.play, self.run = mixture, play, run
-        self.rules: dict[str, JudgeRule] = {}
-        for phase in phases_of(recipe):
-            self.rules |= {rule.key: rule for rule in judge_rules(phase.recipe)}
+        self.rules = {rule.key: rule for rule in rules}
         self.drifts = {key: JudgeDrift(rule.requirement) for key, rule in self.rules.items()}
         self._told: set[str] = set()
 
@@ -85,10 +83,10 @@ class JudgeWatch:
                         _REMEDY.format(name=rule.part.name),
                     )
 
-    def see(self, update: int, played: Sequence[Group], present: Recipe) -> dict[str, float]:
-        """Take up an update (from 0) that was played, as the present recipe's judges left it; return the metrics."""
+    def see(self, update: int, played: Sequence[Group], rules: Iterable[JudgeRule]) -> dict[str, float]:
+        """Take up an update (from 0) that was played, as the judges of these rules left it; return the metrics."""
         metrics: dict[str, float] = {}
-        for rule in judge_rules(present):
+        for rule in rules:
             drift = self.drifts[rule.key]
             drift.see(played)
             metrics |= {f"judge/{rule.part.name}/{name}": x for name, x in drift.metrics.items()}

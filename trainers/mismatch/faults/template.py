@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, FaultPlace, LoggedRow, detects
-from turnwise.trainers.mismatch.templates import FORMS, SYSTEMS, OwnTemplate, text_of
+from turnwise.trainers.mismatch.templates import EARLIER, FORMS, SYSTEMS, OwnTemplate, text_of
 
 ROWS, MORE_ROWS = 3, 12
 """Rows on which all other prompts are tried, and on which the best is."""
@@ -237,9 +237,25 @@ def _same(own: OwnTemplate, row: LoggedRow, turn: int, piece: tuple[int, ...], t
     if found == text:
         return own.encode(text) == piece or bool(turn)
     if not turn:
-        return False
+        return EARLIER in text and _holds(found, text.split(EARLIER))
     last = str(own.tokenizer.decode([row.ids[row.turns[turn - 1][1] - 1]], skip_special_tokens=False))
     return text.endswith(found) and text[: len(text) - len(found)].strip() in ("", last.strip())
+
+
+def _holds(found: str, parts: Sequence[str]) -> bool:
+    """Say whether a text begins with the first part, ends in the last and has the others in their order between.
+
+    >>> _holds("<u>hi<a>ho<e><u>so<a>", ["<u>hi<a>", "<u>so<a>"]), _holds("<u>hi<a>ho", ["<u>hi<a>", "<u>so<a>"])
+    (True, False)
+    """
+    first, *others, last = parts
+    at = len(first)
+    for part in others:
+        place = found.find(part, at)
+        if place < 0:
+            return False
+        at = place + len(part)
+    return found.startswith(first) and found.endswith(last) and at <= len(found) - len(last)
 
 
 def _differing(one: str, other: str) -> str:
