@@ -90,6 +90,11 @@ class _Session:
         self.episode, self.about = episode, dict(about or {})
         self.told: list[dict[str, Json]] = []
 
+    def close(self) -> None:
+        """Give up what the episode's world holds."""
+        if self.episode is not None:
+            self.episode.close()
+
     def seen(self, messages: Messages, reward: float | None, rewards: Json) -> dict[str, Json]:
         """The observation, as OpenEnv has it."""
         episode = self.episode
@@ -161,6 +166,12 @@ class SuiteServer:
         except _Refused as refused:
             await socket.send_json(_error(refused.code, str(refused)))
             return
+        try:
+            await self._answers(socket, session)
+        finally:
+            session.close()
+
+    async def _answers(self, socket: web.WebSocketResponse, session: _Session) -> None:
         while True:
             try:
                 said = await socket.receive(timeout=self.limits.idle_s)
@@ -231,6 +242,7 @@ class SuiteServer:
         if index is None:
             index, self._next = self._next, self._next + 1
         seed = index if asked.seed is None else asked.seed
+        session.close()
         session.episode, session.told = OfferedEpisode(self.suite, index, self.split, seed), []
         session.about = {"episode_id": asked.episode_id or secrets.token_hex(8), "index": index, "seed": seed}
         return session.seen(session.episode.opening, None, {})
@@ -249,7 +261,8 @@ class SuiteServer:
         assert session.episode is not None
         asked = _read(OfferedFork, data)
         now = time.monotonic()
-        self._forks = {name: one for name, one in self._forks.items() if now - one[0] < self.limits.idle_s}
+        for name in [name for name, (since, _) in self._forks.items() if now - since >= self.limits.idle_s]:
+            self._forks.pop(name)[1].close()
         if len(self._forks) >= self.limits.sessions:
             raise _Refused("CAPACITY_REACHED", f"{len(self._forks)} forks wait for somebody who connects.")
         name, twin = secrets.token_urlsafe(12), _Session(session.episode.fork(asked.seed), session.about)

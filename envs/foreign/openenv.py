@@ -46,4 +46,5 @@ def suite_of(path: str) -> Suite:
     """
     if not path.startswith(("http://", "https://")):
         raise EnvError(f"{path!r} is no server's address.", "Name one: openenv:http://127.0.0.1:8000.")
+    path = path.rstrip("/")
     return Suite(f"openenv:{path}", ENV, f"Episodes of the OpenEnv server at {path}.", {"url": path})

@@ -8,6 +8,7 @@ The score is the reward of the whole episode; the sample's metadata say why it e
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from turnwise.envs.messages import Message, Messages
@@ -41,7 +42,8 @@ def inspect_task(suite: str, n: int, *, split: Split = Split.TEST, start: int = 
     @solver
     def play() -> Any:
         async def solve(state: Any, generate: Any) -> Any:
-            return await _played(state, OfferedEpisode(suite, int(state.metadata["index"]), split))
+            with contextlib.closing(OfferedEpisode(suite, int(state.metadata["index"]), split)) as episode:
+                return await _played(state, episode)
 
         return solve
 

@@ -41,6 +41,7 @@ def task_rows(suite: str, n: int, *, split: Split = Split.TRAIN, start: int = 0)
         prompt = [{"role": message.role, "content": message.content} for message in episode.opening]
         tools = tool_specs(episode.tools)
         task = episode.env.task
+        episode.close()
         yield OfferedRow(
             suite, str(split), index, index, task.id, task.env, prompt, tools, digest(prompt, tools)
         )

@@ -66,6 +66,10 @@ class OfferedEpisode:
         twin.env = self.env.fork(seed=seed)
         return twin
 
+    def close(self) -> None:
+        """Give up what its world holds."""
+        self.env.close()
+
     def call(self, name: str, arguments: dict[str, Json]) -> Messages:
         """Call a tool in a turn of its own."""
         self._calls += 1

@@ -52,6 +52,8 @@ def _environment(name: str, row: OfferedRow) -> Callable[[], Any]:
     """Return a class whose instances play the suite's tasks that have these tools."""
 
     def reset(self: Any, *, index: int, split: str = row.split, **_: Json) -> None:
+        if hasattr(self, "_episode"):  # instances are used again
+            self._episode.close()
         self._episode = OfferedEpisode(row.suite, index, Split(split))
 
     def get_reward(self: Any) -> float:

@@ -160,6 +160,20 @@ def test_what_cannot_be_read_is_refused_and_the_session_goes_on(said: Any, code:
     playing("shop/easy", play)
 
 
+def test_worlds_are_given_up_with_their_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = list[OfferedEpisode]()
+    monkeypatch.setattr(OfferedEpisode, "close", lambda self: closed.append(self))
+
+    async def play(client: Client, *_: Any) -> None:
+        await client.reset(seed=0)
+        assert closed == []
+        await client.reset(seed=1)
+        assert len(closed) == 1
+
+    playing("shop/easy", play)
+    assert len(closed) == 2, "one by the next reset, one by the end of the connection"
+
+
 def test_what_comes_after_the_end_is_refused() -> None:
     async def play(client: Client, *_: Any) -> None:
         seen = await client.reset(seed=0)

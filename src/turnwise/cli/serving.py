@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -107,7 +107,7 @@ def serve_openenv(
     suite: str,
     /,
     *,
-    split: str = "train",
+    split: Literal["train", "dev", "test"] = "train",
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str = "none",

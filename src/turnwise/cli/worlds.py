@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from turnwise.cli.answer import VerbResult, table
 
@@ -71,7 +71,15 @@ def _row(world: NamedWorld) -> dict[str, Any]:
     }
 
 
-def tasks(suite: str, /, *, out: Path, n: int = 100, split: str = "train", start: int = 0) -> VerbResult:
+def tasks(
+    suite: str,
+    /,
+    *,
+    out: Path,
+    n: int = 100,
+    split: Literal["train", "dev", "test"] = "train",
+    start: int = 0,
+) -> VerbResult:
     """Write tasks of a suite as rows, one JSON object a line: prompt, tools, index, seed and a hash of what is asked.
 
     For example: `turnwise tasks shop/easy --out tasks.jsonl --n 200`.
