@@ -228,7 +228,7 @@ def test_a_run_that_failed_is_not_left_out_in_silence(part, plan_file):
 
 
 ASKING = {
-    "metrics": {"dev_success": ["fall"], "kl_old": ["mean", "max"]},
+    "metrics": {"dev_success": ["fall"], "kl_old": ["mean", "sum"]},
     "after": {"pass_at": 8, "tasks": 40, "demonstrations": 5},
 }
 
@@ -249,9 +249,9 @@ def test_what_else_a_plan_asks_is_told_and_an_older_cell_is_accepted(part, plan_
     data = json.loads(file.read_text())
     file.write_text(json.dumps({**data, "metrics": kept, "after": {"asked": asked, "found": answered}}))
     text = report(part, plan_file)
-    heads = "dev_success, fall | kl_old, mean | kl_old, max | pass@8 on dev | entropy by turn"
+    heads = "dev_success, fall | kl_old, mean | kl_old, sum | pass@8 on dev | entropy by turn"
     assert f"| method | {heads} | nll of demonstrations, before | nll of demonstrations, after |" in text
-    assert "| `return_to_go` | 0.375 | 0.5 | 0.75 | 72.5 % | 1: 0.500, 2: 0.250 | 0.125 | 0.5 |" in text
+    assert "| `return_to_go` | 0.375 | 0.5 | 1 | 72.5 % | 1: 0.500, 2: 0.250 | 0.125 | 0.5 |" in text
     assert f"| `grpo` | {' | '.join(['not recorded'] * 7)} |" in text
     plan_file.write_text(yaml.safe_dump(TINY | {"after": {"pass_at": 4, "tasks": 40}}))
     text = report(part, plan_file)  # the answer to another question is no answer to this one

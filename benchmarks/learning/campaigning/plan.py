@@ -14,7 +14,7 @@ from turnwise.trainers.run.placement import parse_placement
 
 START = "start"
 """The name of the cell in which a setting's common warm start is made."""
-Way: TypeAlias = Literal["first", "last", "mean", "min", "max", "fall", "count"]
+Way: TypeAlias = Literal["first", "last", "mean", "sum", "min", "max", "fall", "count"]
 """How a metric is told; ``fall`` is its greatest value less its last, ``count`` the number of updates that have it."""
 
 

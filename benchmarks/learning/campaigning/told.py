@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from math import fsum
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ WAYS: Mapping[Way, Callable[[Sequence[float]], float]] = {
     "first": lambda xs: xs[0],
     "last": lambda xs: xs[-1],
     "mean": fmean,
+    "sum": fsum,
     "min": min,
     "max": max,
     "fall": lambda xs: max(xs) - xs[-1],
