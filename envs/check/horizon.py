@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import AgentEnv
-from turnwise.envs.household.orders import HORIZONS, ROOM
-from turnwise.envs.household.tasks import ENV
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.registry import make, suite_tasks
+from turnwise.envs.registry import make, suite_tasks, suites
 from turnwise.tasks.core import Split, Suite, Task, derive_rng
 
 TASKS = 20
@@ -158,18 +156,22 @@ class SuiteHorizon(NamedTuple):
         return f"| {self.suite} | {self.turns:.0f} | {self.tokens:,.0f} | {self.far:.2f} | {self.padding:.2f} | {memories} |"
 
 
-def household(turns: int) -> Suite:
-    """Days of orders that take about so many turns."""
-    return Suite(
-        f"household/horizon-{turns}", ENV, "Orders that refer to earlier ones.", {**ROOM, **HORIZONS[turns]}
-    )
+def horizon_suites() -> list[Suite]:
+    """The suites that are named by how many turns their episodes take, shortest first."""
+    named = [suite for suite in suites() if "/horizon-" in suite.name]
+    return sorted(named, key=lambda suite: (suite.name.partition("/")[0], length(suite)))
+
+
+def length(suite: Suite) -> int:
+    """The turns in a suite's name."""
+    return int(suite.name.rpartition("-")[2])
 
 
 def measure(suite: Suite, tasks: int = TASKS, memories: Sequence[int] = MEMORIES) -> SuiteHorizon:
     """Measure tasks of a suite's test split."""
     env, drawn = make(suite.env), list(suite_tasks(suite, Split.TEST, tasks))
     found = [horizon(env, task) for task in drawn]
-    far = FAR[int(suite.name.rpartition("-")[2])]
+    far = FAR[length(suite)]
     solved = tuple(sum(remembers(env, task, most) for task in drawn) / tasks for most in memories)
     env.close()
     turns = sum(len(one.ages) for one in found)
@@ -187,13 +189,13 @@ def measure(suite: Suite, tasks: int = TASKS, memories: Sequence[int] = MEMORIES
 def report() -> str:
     """The page."""
     memories = " | ".join(f"{tokens:,}" for tokens in MEMORIES)
-    table = "\n".join(measure(household(turns)).row() for turns in HORIZONS)
-    return f"""# Days with horizon
+    table = "\n".join(measure(suite).row() for suite in horizon_suites())
+    return f"""# Suites with horizon
 
 This page is written by `python -m turnwise.envs.check.horizon`.
 
-In these days of a household (`orders` and `back` of its knobs, [worlds](worlds.md)) a solution needs what was told long ago, and told once. They are no suites with
-a survey of their own yet. For every action of the scripted solution it is known which
+In these suites a solution needs what was told long ago, and told once: earlier orders of a day in a household, earlier answers of an inquiry in a
+library ([worlds](worlds.md)). For every action of the scripted solution it is known which
 lines of earlier observations it rests on; what stands beside the task is left out, since every context shows it. *Far back* is the share
 of all its actions whose oldest needed line was last shown at least 15 turns and 1,000 tokens ago (`horizon-30`), or 4,000 tokens ago (`horizon-100`
 and `-200`). *Padding* is the share of its turns that change no state and whose observation no later action rests on. Tokens are words,

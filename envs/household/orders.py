@@ -6,27 +6,17 @@ carries it out must know what the earlier one said. That was shown once, ``delay
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.household.state import House, HouseOrder, HouseState
 from turnwise.envs.household.vocabulary import HOLLOW
-from turnwise.tasks.core import Json
 
 TASK = {
     "full": "Orders come one at a time. Carry each out; the next one is told when it is done, and none is told twice.",
     "compact": "orders .",
 }
-
-
-HORIZONS: Mapping[int, Mapping[str, Json]] = {
-    30: {"orders": 8, "back": 3, "horizon": [28, 40], "turn_limit": 60},
-    100: {"orders": 24, "back": 8, "horizon": [85, 120], "turn_limit": 180},
-    200: {"orders": 49, "back": 20, "horizon": [175, 240], "turn_limit": 360},
-}
-"""Knobs of days that take about so many turns, beside a room with ten receptacles and 240 things."""
-ROOM: Mapping[str, Json] = {"receptacles": 10, "objects": 240}
 
 
 class KeptOrders(NamedTuple):

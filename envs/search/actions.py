@@ -189,7 +189,7 @@ def possible(state: SearchState) -> Sequence[str]:
     """Searches and answers that what is shown suggests, and the passages that can be opened."""
     compact = state.quest.layout.pages == "compact"
     names = candidates(state) if state.query or state.opened >= 0 else []
-    asked = asked_about(state.quest.question.text, compact)
+    asked = asked_about(state.question.text, compact)
     found = [("search", name) for name in dict.fromkeys((*asked, *names[:_MANY]))]
     if state.quest.layout.pages == "full":
         found += [("open", str(position)) for position in state.shown]

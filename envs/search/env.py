@@ -12,7 +12,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.envs.planted import nonce
 from turnwise.envs.search import actions, answers, solver
 from turnwise.envs.search.knobs import knobs_of
-from turnwise.envs.search.render import system_message
+from turnwise.envs.search.render import noted, system_message
 from turnwise.envs.search.reward import PARTS, check_parts, facts_at_answer, final_rewards, judgement
 from turnwise.envs.search.state import Quest, SearchState, entities_named, quest_of
 from turnwise.envs.search.tasks import draw_task
@@ -88,7 +88,7 @@ class SearchEnv(AgentEnv[SearchState]):
         return quest
 
     def transition(self, state: SearchState, action: Message) -> Transition[SearchState]:
-        named = entities_named(action.content, state.quest.question)
+        named = entities_named(action.content, state.question)
         if named - set(state.named):
             state = state._replace(named=tuple(sorted({*state.named, *named})))
         call = actions.read_call(action, self.tools)
@@ -105,14 +105,18 @@ class SearchEnv(AgentEnv[SearchState]):
         """Find and read every gold passage, cite it if that is paid for, and answer."""
         return solver.gold(state, cite="citations" in self.parts)
 
+    def needs(self, state: SearchState) -> Sequence[str]:
+        return solver.needed(state)
+
     def demonstrate(self, state: SearchState, rng: Random) -> str:
         """Looks up what the question names, takes any name off the first page, and goes on or answers with it."""
         return solver.demonstrate(state, rng)
 
     def potential(self, state: SearchState) -> float:
-        """The share of the gold passages that were read, as if the answer were one more."""
-        evidence = state.quest.question.evidence
-        return len(set(evidence) & set(state.seen)) / (len(evidence) + 1)
+        """The share of the gold passages that were read, as if the answer were one more; of answered questions it is all."""
+        evidence = state.question.evidence
+        read = len(set(evidence) & set(state.seen)) / (len(evidence) + 1)
+        return (state.served + read) / len(state.quest.questions)
 
     def admissible(self, state: SearchState) -> Sequence[str]:
         return actions.possible(state)
@@ -126,6 +130,7 @@ class SearchEnv(AgentEnv[SearchState]):
             state.seen,
             state.cited,
             state.unjudged,
+            *((state.served,) if len(state.quest.questions) > 1 else ()),
         )
         return hashlib.blake2b(repr(where).encode(), digest_size=8).hexdigest()
 
@@ -138,7 +143,7 @@ class SearchEnv(AgentEnv[SearchState]):
         return paid
 
     def _answered(self, state: SearchState, text: str) -> Transition[SearchState]:
-        question = state.quest.question
+        question = state.question
         if (
             state.quest.task.options["library"]["type"] == "world"
         ):  # published questions keep their exact match
@@ -146,7 +151,7 @@ class SearchEnv(AgentEnv[SearchState]):
         verdict = answers.judge(text, question.answers, question.rivals)
         score: float = getattr(verdict, self.outcome)
         facts = facts_at_answer(state, verdict, right=score == 1.0)
-        rewards = {"outcome": score, **final_rewards(self.parts, facts)}
+        rewards = final_rewards(self.parts, facts)
         details: dict[str, Json] = {
             **verdict._asdict(),
             "form": question.form,
@@ -162,6 +167,9 @@ class SearchEnv(AgentEnv[SearchState]):
             "cited": list(state.cited),
             "evidence": list(question.evidence),
         }
-        return Transition(
-            state, "Noted.", rewards, EndReason.SOLVED if score == 1.0 else EndReason.FAILED, details
-        )
+        if state.served + 1 < len(state.quest.questions):
+            told = noted(state, right=score == 1.0)
+            return Transition(state.answered(score), told, rewards, details=details)
+        mean = (state.scored + score) / len(state.quest.questions)
+        end = EndReason.SOLVED if mean == 1.0 else EndReason.FAILED
+        return Transition(state, "Noted.", {"outcome": mean, **rewards}, end, details)

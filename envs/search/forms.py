@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -56,11 +56,14 @@ class FactStep(NamedTuple):
 
 def chain(draft: QuestionDraft) -> SearchQuestion | None:
     """As many facts as ``hops``, one after the other: "Who is the mentor of the director of …?"."""
-    steps = _walk(draft, draft.hops)
-    if steps is None:
-        return None
+    steps = walked(draft, draft.hops)
+    return None if steps is None else chained(draft, steps)
+
+
+def chained(draft: QuestionDraft, steps: Sequence[FactStep], start: str = "") -> SearchQuestion:
+    """A question along facts; ``start``: words for the thing that it begins at, in place of its name."""
     graph, rng = draft.graph, draft.rng
-    text = _nested(draft, steps)
+    text = _nested(draft, steps, start)
     last = steps[-1]
     entities = [*(step.source for step in steps)]
     if last.relation.target in (YEAR, NUMBER):
@@ -88,7 +91,7 @@ def chain(draft: QuestionDraft) -> SearchQuestion | None:
 def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
     """A chain whose last fact no text gives, or which begins at something that does not exist."""
     graph, rng = draft.graph, draft.rng
-    steps = _walk(draft, draft.hops - 1, on=True) if draft.hops > 1 else ()
+    steps = walked(draft, draft.hops - 1, on=True) if draft.hops > 1 else ()
     if steps is None:
         return None
     if not steps and rng.random() < 0.5:  # a false premise
@@ -157,6 +160,20 @@ def comparison(draft: QuestionDraft) -> SearchQuestion | None:
     return _question(
         draft, said, "comparison", _names(graph, right), need, entities=names, answer=order.index(right),
         rubric=rubric, rivals=tuple(graph.name(c) for c in order if c != right), hops=2 if through else 1,
+    )  # fmt: skip
+
+
+def weighed_years(draft: QuestionDraft, pair: Sequence[int], called: Sequence[str]) -> SearchQuestion:
+    """Ask which of two things came first, by the years of their own; ``called``: words for them in place of their names."""
+    graph = draft.graph
+    years = [schema().year_of[graph.kind(one)] for one in pair]
+    first, second = (draft.noun(year) for year in years)
+    said = draft.say("came_first", left=called[0], right=called[1], first=first, second=second)
+    at = 0 if graph.target(pair[0], years[0]) < graph.target(pair[1], years[1]) else 1
+    rubric = tuple(Rubric((i,), (i,), (draft.pages.position(one),)) for i, one in enumerate(pair))
+    return _question(
+        draft, said, "comparison", _names(graph, pair[at]), list(pair), entities=tuple(_names(graph, one) for one in pair),
+        answer=at, rubric=rubric, rivals=(graph.name(pair[1 - at]),), hops=2,
     )  # fmt: skip
 
 
@@ -341,7 +358,7 @@ def _asks(draft: QuestionDraft, target: str, what: str) -> str:
     return draft.say("who" if target == "person" else "which", what=what, one=schema().kind[target].one)
 
 
-def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactStep, ...] | None:
+def walked(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactStep, ...] | None:
     """A path along told facts that meets nothing twice; a year or number can only be its end, unless it goes ``on``."""
     graph, rng = draft.graph, draft.rng
     at = _any(draft, rng.choice(_STARTS))
@@ -362,9 +379,8 @@ def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactSte
     return tuple(steps)
 
 
-def _nested(draft: QuestionDraft, steps: Iterable[FactStep]) -> str:
-    steps = list(steps)
-    said, now = draft.graph.mention(steps[0].source), draft.say("now") + " "
+def _nested(draft: QuestionDraft, steps: Sequence[FactStep], start: str = "") -> str:
+    said, now = start or draft.graph.mention(steps[0].source), draft.say("now") + " "
     for step in steps:
         said = f"the {now if step.relation.office else ''}{draft.noun(step.relation)} of {said}"
     return said

@@ -43,11 +43,19 @@ class SearchKnobs(SearchLayout, extra="forbid", frozen=True):
     long: float = pydantic.Field(0.0, ge=0, le=1)
     hops: tuple[int, int] = (1, 3)  # of chains, at least and at most
     forms: Mapping[str, float] = {"chain": 1.0}  # of questions, with their weights
+    inquiry: int = pydantic.Field(1, ge=1, le=120)  # that come one after the other
+    back: int = pydantic.Field(
+        0, ge=0, le=60
+    )  # of these, the last ones: each is about answers of earlier ones
 
     @pydantic.model_validator(mode="after")
     def _fits(self) -> SearchKnobs:
         if not 1 <= self.hops[0] <= self.hops[1] <= 8:
             raise ValueError("1 ≤ hops ≤ 8 must hold")
+        if self.back >= self.inquiry and self.back:
+            raise ValueError("back must be below inquiry: the first ones refer to nothing")
+        if self.inquiry > 1 and set(self.forms) != {"chain"}:
+            raise ValueError("questions that come one after the other are chains: leave forms out")
         unknown = set(self.forms) - set(FORMS)
         if unknown or not self.forms or min(self.forms.values()) < 0 or not sum(self.forms.values()):
             raise ValueError(f"forms are {', '.join(FORMS)}, each with a weight; one at least above 0")

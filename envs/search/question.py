@@ -41,11 +41,14 @@ class SearchQuestion(NamedTuple):
     rivals: tuple[str, ...] = ()
     answerable: bool = True
     hops: int = 1
+    refers: tuple[int, ...] = ()  # earlier questions of an inquiry, from 0, whose answers it is about
 
     def gold(self) -> dict[str, Json]:
         """As a task's gold; the text is its prompt."""
         data = self._asdict()
         del data["text"]
+        if not self.refers:
+            del data["refers"]
         data["rubric"] = [rubric._asdict() for rubric in self.rubric]
         return {key: _plain(value) for key, value in data.items()}
 
@@ -59,6 +62,7 @@ class SearchQuestion(NamedTuple):
         rubric = tuple(Rubric(*(tuple(item[key]) for key in Rubric._fields)) for item in gold["rubric"])
         tuples = {key: tuple(gold[key]) for key in ("answers", "evidence", "queries", "rivals")}
         entities = tuple(tuple(names) for names in gold["entities"])
+        tuples["refers"] = tuple(gold.get("refers", ()))
         plain = {key: gold[key] for key in ("form", "answer", "answerable", "hops")}
         return SearchQuestion(text=text, entities=entities, rubric=rubric, **tuples, **plain)
 

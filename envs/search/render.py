@@ -8,6 +8,7 @@ from typing import NamedTuple
 from turnwise.envs.acting import one_act_rules
 from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.index import words_of
+from turnwise.envs.search.inquiry import answer_line, question_line
 from turnwise.envs.search.knobs import SearchLayout
 from turnwise.envs.search.state import Quest, SearchState, passage_at
 
@@ -22,7 +23,7 @@ SYSTEM = {
         "Answer the question by searching a library about a world that you do not know. Each turn, take one action: "
         "search[words], {semantic}filter[words], count[words], open[number or title], find[words] in the open "
         "passage, cite[number] what your answer rests on, judge[yes or no] whether the latest results help, or "
-        "answer[text], which ends the episode. Further results are shown by search[words, page=2]; filter[words, "
+        "answer[text], {then}. Further results are shown by search[words, page=2]; filter[words, "
         "kind=city, since=1930, until=1940] keeps a kind and years. Pages may be out of date, and names may be "
         "shared: look at the dates. search finds pages that have any of the words, filter and count "
         "only those that have all of them.{weigh} Answer as short as possible, and answer[unknown] if no page tells it."
@@ -34,6 +35,10 @@ _NO_NAMES = frozenset(("Last", "Since", "From", "This", "The", "It"))
 _DOC_LIMIT = 2000  # characters of one passage in Search-R1's format
 
 
+_NEXT = (
+    "once for each question, after which you are told what was right, and the next question, once; the last answer ends "
+    "the episode"
+)
 _WEIGH = (
     " Where sources contradict each other, a register outweighs a newspaper, and a newspaper memoirs; of two of a kind "
     "the later one is right."
@@ -44,9 +49,17 @@ def system_message(quest: Quest) -> str:
     """Write the system message: the rules, and how to act."""
     layout = quest.layout
     weigh = _WEIGH if quest.task.options["library"].get("disputed") else ""
+    then = _NEXT if len(quest.questions) > 1 else "which ends the episode"
     semantic = "semantic_search[text], " if layout.semantic else ""
     rules = one_act_rules("action", layout.turn_limit) if layout.pages == "full" else ""
-    return f"{SYSTEM[layout.pages].format(semantic=semantic, weigh=weigh)}{rules}"
+    return f"{SYSTEM[layout.pages].format(semantic=semantic, weigh=weigh, then=then)}{rules}"
+
+
+def noted(state: SearchState, *, right: bool) -> str:
+    """The observation after an answer: whether it was right, what was right, and the next question."""
+    questions, at = state.quest.questions, state.served
+    told = f"{'Right' if right else 'Wrong'}. {answer_line(at, questions[at])}"
+    return f"{told}\n{question_line(at + 1, len(questions), questions[at + 1].text)}"
 
 
 def show_results(state: SearchState, total: int | None = None) -> str:

@@ -71,7 +71,7 @@ def check_parts(parts: Mapping[str, float]) -> dict[str, float]:
 
 def facts_at_answer(state: SearchState, verdict: AnswerVerdict, right: bool) -> AnswerFacts:
     """Return the facts that are known when the agent answers."""
-    question = state.quest.question
+    question = state.question
     found = set(question.evidence) & set(state.seen)
     hidden = hidden_entities(question)
     named = hidden & set(state.named)
@@ -106,7 +106,7 @@ def final_rewards(parts: Mapping[str, float], facts: AnswerFacts) -> dict[str, f
 
 def judgement(state: SearchState, trusted: bool) -> float:
     """ReSeek's reward for saying whether the latest retrieval helps."""
-    told = {*state.shown, state.opened} & set(state.quest.question.evidence)
+    told = {*state.shown, state.opened} & set(state.question.evidence)
     return _JUDGED[trusted, bool(told)]
 
 

@@ -20,13 +20,18 @@ from turnwise.tasks.core import Task
 
 @dataclass(frozen=True, eq=False)
 class Quest:
-    """The constants of an episode: the task, its question, and the library."""
+    """The constants of an episode: the task, its questions, which are told one after the other, and the library."""
 
     task: Task
-    question: SearchQuestion
+    questions: tuple[SearchQuestion, ...]
     library: Library
     layout: SearchLayout
     server: str = ""
+
+    @property
+    def question(self) -> SearchQuestion:
+        """The question that the task begins with."""
+        return self.questions[0]
 
     def __repr__(self) -> str:
         return f"Quest({self.task.id})"
@@ -55,6 +60,18 @@ class SearchState(NamedTuple):
     unjudged: bool = False  # something was retrieved since the last judgement
     named: tuple[int, ...] = ()  # of the gold entities, in the agent's own words
     malformed: int = 0
+    served: int = 0  # questions that were answered
+    scored: float = 0.0  # for their answers, in all
+
+    @property
+    def question(self) -> SearchQuestion:
+        """The question that is to be answered now."""
+        return self.quest.questions[self.served]
+
+    def answered(self, score: float) -> SearchState:
+        """The question is answered, and the next one's turn has come."""
+        fresh = SearchState(self.quest, seen=self.seen, malformed=self.malformed)
+        return fresh._replace(served=self.served + 1, scored=self.scored + score)
 
     @property
     def shown(self) -> tuple[int, ...]:
@@ -73,13 +90,14 @@ def quest_of(task: Task, server: str = "") -> Quest:
         EnvError: it is no task of this environment.
     """
     try:
-        question = SearchQuestion.of(task.prompt, task.gold)
+        first = SearchQuestion.of(task.prompt, task.gold)
+        questions = (first, *(SearchQuestion.of(one["text"], one) for one in task.gold.get("later", ())))
         layout = check_knobs(
             SearchLayout, {key: task.options[key] for key in SearchLayout.model_fields}, "search"
         )
     except (KeyError, TypeError) as error:
         raise EnvError(f"This is no search task: {error!r}.", "Take tasks from a search suite.") from None
-    return Quest(task, question, remote_library(server) if server else library_of(task), layout, server)
+    return Quest(task, questions, remote_library(server) if server else library_of(task), layout, server)
 
 
 def passage_at(state: SearchState, position: int) -> Passage:

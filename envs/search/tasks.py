@@ -8,6 +8,7 @@ from random import Random
 from turnwise.envs.search.datasets import load_questions
 from turnwise.envs.search.forms import FORMS, QuestionDraft
 from turnwise.envs.search.graph import WorldSpec
+from turnwise.envs.search.inquiry import drawn_inquiry, question_line
 from turnwise.envs.search.knobs import ENV, QuestionFileKnobs, SearchKnobs, SearchLayout, VillageKnobs
 from turnwise.envs.search.library import (
     LocalLibrary,
@@ -62,12 +63,24 @@ def library_of(task: Task) -> LocalLibrary:
 def _draw_world(rng: Random, split: Split, knobs: SearchKnobs) -> Task | None:
     spec = knobs.spec(split, rng.randrange(knobs.worlds))
     pages = world_pages(spec)
+    if knobs.inquiry > 1:
+        return _inquiry(QuestionDraft(pages, rng, rng.randint(*knobs.hops)), spec, knobs)
     form = rng.choices(list(knobs.forms), list(knobs.forms.values()))[0]
     for _ in range(_BATCH):
         question = FORMS[form](QuestionDraft(pages, rng, rng.randint(*knobs.hops)))
         if question is not None:
             return _task(question, {"type": "world", **spec.model_dump()}, knobs)
     return None
+
+
+def _inquiry(draft: QuestionDraft, spec: WorldSpec, knobs: SearchKnobs) -> Task | None:
+    questions = drawn_inquiry(draft, knobs.inquiry, knobs.back)
+    if questions is None:
+        return None
+    first = question_line(0, len(questions), questions[0].text)
+    task = _task(questions[0]._replace(text=first), {"type": "world", **spec.model_dump()}, knobs)
+    later: list[Json] = [{"text": one.text, **one.gold()} for one in questions[1:]]
+    return Task(ENV, first, task.options, {**task.gold, "later": later})
 
 
 def _draw_village(rng: Random, split: Split, knobs: VillageKnobs) -> Task | None:

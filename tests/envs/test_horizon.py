@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.envs.check.horizon import FAR, horizon, household, measure, remembers
+from turnwise.envs.check.horizon import FAR, horizon, horizon_suites, length, measure, remembers
 from turnwise.envs.core import EndReason
 from turnwise.envs.household.env import HouseholdEnv
 from turnwise.envs.registry import get_suite, make, suite_tasks
@@ -77,20 +77,21 @@ def test_where_a_hidden_thing_lies_must_have_been_seen():
     assert horizon(env, env.task).unshown > 0, "this solution knows more than it was shown"
 
 
-@pytest.mark.parametrize("turns", [30, 100, 200])
-def test_a_third_of_all_actions_rests_on_what_is_far_back(turns):
-    suite, (far_turns, far_tokens) = household(turns), FAR[turns]
+@pytest.mark.parametrize("suite", horizon_suites(), ids=lambda suite: suite.name)
+def test_a_third_of_all_actions_rests_on_what_is_far_back(suite):
+    far_turns, far_tokens = FAR[length(suite)]
     env = make(suite.env)
     for task in suite_tasks(suite, Split.DEV, 2):
         found = horizon(env, task)
-        assert abs(len(found.ages) - turns) <= turns / 5
+        assert abs(len(found.ages) - length(suite)) <= length(suite) / 5
         assert found.far(far_turns, far_tokens) >= 0.3
         assert found.padding <= 0.2 * len(found.ages)
         assert found.unshown == 0
 
 
-def test_who_remembers_less_solves_less():
-    few, most = measure(household(30), 4, (200, 4000)).solved
+@pytest.mark.parametrize("name", [suite.name for suite in horizon_suites() if length(suite) == 30])
+def test_who_remembers_less_solves_less(name):
+    few, most = measure(get_suite(name), 4, (200, 8000)).solved
     assert (few, most) == (0.0, 1.0)
 
 
