@@ -1,16 +1,17 @@
 """Survey suites and join what was found with benchmarks/suites.json; several runs may do so at once.
 
 python benchmarks/suites.py household search/easy …      # suites, environments or families
+python benchmarks/suites.py --played 60 --compared 300 household/horizon-200   # where an episode is long
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import fcntl
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from turnwise.envs.check.survey import Survey, suites_of, survey
@@ -20,8 +21,13 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 def main() -> None:
-    for suite in suites_of(sys.argv[1:]):
-        found = survey(suite)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("names", nargs="*")
+    asked.add_argument("--played", type=int, default=1000)
+    asked.add_argument("--compared", type=int, default=10_000)
+    given = asked.parse_args()
+    for suite in suites_of(given.names):
+        found = survey(suite, gold=given.played, baselines=given.played, tasks=given.compared)
         join(found)
         print(f"{'✓' if found.ok else '✗'} {found}", flush=True)
 

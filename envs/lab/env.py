@@ -13,6 +13,7 @@ from turnwise.envs.lab.actions import FORMS, Wrong, do, possible, read, write
 from turnwise.envs.lab.clock import tick
 from turnwise.envs.lab.goals import advance, points, score, solved
 from turnwise.envs.lab.knobs import LabKnobs
+from turnwise.envs.lab.orders import needed, told
 from turnwise.envs.lab.state import Laboratory, LabState, begin
 from turnwise.envs.lab.tasks import draw_task
 from turnwise.envs.messages import Message
@@ -86,13 +87,16 @@ class LabEnv(CommandEnv[LabState]):
             text = f"{lab.names[said.thing]} is not it , or not yet : failed ."
             return CommandAnswer(after, render.styled(lab, text), EndReason.FAILED)
         # What holds at once counts, and so does what the turn's time brings about.
-        after = advance(tick(advance(after)))
+        before, after = state, advance(tick(advance(after)))
         if solved(after):
             return CommandAnswer(after, render.styled(lab, "done ."), EndReason.SOLVED)
-        return CommandAnswer(after, render.tell(after, act, said))
+        return CommandAnswer(after, "\n".join((render.tell(after, act, said), *told(before, after))))
 
     def gold(self, state: LabState) -> str:
         return write(state.lab, solver.gold(state))
+
+    def needs(self, state: LabState) -> Sequence[str]:
+        return needed(state)
 
     def demonstrate(self, state: LabState, rng: Random) -> str:
         """Does something else one time in three, and at times focuses on it."""

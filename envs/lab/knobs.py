@@ -25,12 +25,25 @@ class LabKnobs(WorldKnobs, extra="forbid", frozen=True):
     broken: int = pydantic.Field(0, ge=0, le=3)  # devices that do not work, where others do
     irreversible: bool = True  # a wrong focus fails, wrong mixtures spoil, what is too hot burns
     slip: float = pydantic.Field(0.0, ge=0, le=0.5)  # probability that an act fails
+    orders: int = pydantic.Field(0, ge=0, le=120)  # that come one after the other, in place of a lesson
+    back: int = pydantic.Field(
+        0, ge=0, le=60
+    )  # of these, the last ones: each is about what earlier ones found
     unseen: bool = True  # each split has variations of its own; otherwise only tasks of its own
 
     @pydantic.field_validator("horizon", mode="before")
     @classmethod
     def _range(cls, value: Json) -> Json:
         return (1, value) if isinstance(value, int) else value
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> LabKnobs:
+        plain = self.orders - self.back
+        if self.orders and (plain < 6 or (self.back + 1) // 2 > plain // 2):
+            raise ValueError(
+                "six orders at least, and half of all, refer to none: lower back, or raise orders"
+            )
+        return self
 
     @pydantic.field_validator("lessons", mode="after")
     @classmethod

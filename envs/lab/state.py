@@ -58,6 +58,7 @@ class Laboratory:
             self.traits: Mapping[int, str] = {int(thing): trait for thing, trait in options["traits"]}
             self.readings = tuple([LabReading(*reading) for reading in options["readings"]])
             self.notes: str = options["notes"]
+            self.orders: Sequence[str] = options.get("orders", ())
             self.broken = frozenset(options["broken"])
             self.full, self.known = options["text"] == "full", bool(options["known"])
             self.irreversible, self.slip = bool(options["irreversible"]), float(options["slip"])

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from turnwise.envs.lab.knobs import LabKnobs
 from turnwise.envs.lab.lessons import LESSONS
+from turnwise.envs.lab.orders import ordered
 from turnwise.envs.lab.plan import LessonItem, LessonPlan, Variation
 from turnwise.envs.lab.solver import distance
 from turnwise.envs.lab.state import NOWHERE, Laboratory, begin
@@ -54,11 +55,16 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
     tried = iter(range(1_000_000))
 
     def draw(rng: Random) -> Task | None:
-        lesson = order[next(tried) // 100 % len(order)]  # drawn first, given up only where nothing fits
-        known = variations(lesson, split) if knobs.unseen else LESSONS[lesson].variations
-        variation = rng.choice(known)
-        task = _task(rng, split, lesson, variation, knobs)
-        if not knobs.unseen and not in_split(split, ENV, task.options["things"], task.options["goals"]):
+        if knobs.orders:
+            lesson, plan = "", ordered(rng, knobs.orders, knobs.back)
+        else:
+            lesson = order[next(tried) // 100 % len(order)]  # drawn first, given up only where nothing fits
+            known = variations(lesson, split) if knobs.unseen else LESSONS[lesson].variations
+            plan = LESSONS[lesson].make(rng, rng.choice(known))
+        task = _task(rng, split, lesson, plan, knobs)
+        if (knobs.orders or not knobs.unseen) and not in_split(
+            split, ENV, task.options["things"], task.options["goals"]
+        ):
             return None
         length = distance(begin(Laboratory(task)))
         low, high = knobs.horizon
@@ -70,8 +76,7 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
     return first_drawn(draw, rng, split, "laboratory")
 
 
-def _task(rng: Random, split: Split, lesson: str, variation: Variation, knobs: LabKnobs) -> Task:
-    plan = LESSONS[lesson].make(rng, variation)
+def _task(rng: Random, split: Split, lesson: str, plan: LessonPlan, knobs: LabKnobs) -> Task:
     rooms = _rooms(rng, plan, knobs)
     things: list[Thing] = [
         [kind, number, [], 20, 0] for number, room in enumerate(rooms) for kind in ROOMS[room]
@@ -96,8 +101,14 @@ def _task(rng: Random, split: Split, lesson: str, variation: Variation, knobs: L
         **{name: getattr(knobs, name) for name in ("text", "commands", "turn_limit", "irreversible", "slip")},
         "known": knobs.view == "known",
     }
-    prompt = plan.ask.format(*_names(things)[fixed:])
-    return Task(ENV, worded(prompt, split) if knobs.text == "full" else compact(prompt), options)
+
+    def said(text: str) -> str:
+        text = text.format(*_names(things)[fixed:])
+        return worded(text, split) if knobs.text == "full" else compact(text)
+
+    if "orders" in plan.extra:
+        options["orders"] = [said(one) for one in plan.extra["orders"]]
+    return Task(ENV, said(plan.ask), options)
 
 
 def _rooms(rng: Random, plan: LessonPlan, knobs: LabKnobs) -> list[str]:

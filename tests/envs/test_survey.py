@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from turnwise.envs.baselines import TRIVIAL_BASELINES
+from turnwise.envs.check.horizon import horizon_suites
 from turnwise.envs.check.survey import suites_of, survey
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.live import LiveEnv
@@ -34,7 +35,10 @@ class Sizes(NamedTuple):
     compared: int
 
 
-FEWER = {"grid/sokoban-hard": Sizes(60, 240)}  # a level takes a fifteenth of a second to draw
+FEWER = {
+    "grid/sokoban-hard": Sizes(60, 240),  # a level takes a fifteenth of a second to draw
+    **{suite.name: Sizes(60, 300) for suite in horizon_suites()},
+}
 
 
 def test_the_committed_survey_is_about_the_suites_that_there_are():
@@ -104,6 +108,9 @@ def test_what_is_refused():
         survey(suites_of(["lab/easy"])[0], gold=2)
     assert [suite.name for suite in suites_of(["turnwise/Lab-v0"])] == [
         "lab/easy",
+        "lab/horizon-100",
+        "lab/horizon-200",
+        "lab/horizon-30",
         "lab/long",
         "lab/standard",
     ]
