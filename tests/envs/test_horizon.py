@@ -8,7 +8,8 @@ from turnwise.envs.check.horizon import FAR, horizon, horizon_suites, length, me
 from turnwise.envs.core import EndReason
 from turnwise.envs.household.env import HouseholdEnv
 from turnwise.envs.registry import get_suite, make, suite_tasks
-from turnwise.tasks.core import Split, Task
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
 
 HOUSE = {
     "rooms": [["kitchen", ["counter", "shelf", "sink", "microwave", "fridge", "bin"]]],
@@ -95,8 +96,107 @@ def test_who_remembers_less_solves_less(name):
     assert (few, most) == (0.0, 1.0)
 
 
-def test_other_households_are_what_they_were():
-    """Tasks without orders have the same ids, so that logs of before still name them."""
-    (task,) = suite_tasks(get_suite("household/easy"), Split.TRAIN, 1)
-    assert "orders" not in task.options
-    assert task.id == "7bd78b3bc976a643"
+IDS = {
+    "household/easy": "7bd78b3bc976a643",
+    "search/easy": "abe386357d6c2918",
+    "search/quick": "b2ccdbf20fede7d7",
+    "lab/easy": "81d88af72bdd9050",
+    "lab/standard": "bc5af554d4c67cb2",
+}
+
+
+@pytest.mark.parametrize(("name", "known"), IDS.items())
+def test_tasks_without_horizon_are_what_they_were(name, known):
+    """Their ids are the same, so that logs of before still name them."""
+    (task,) = suite_tasks(get_suite(name), Split.TRAIN, 1)
+    assert not {"orders", "later"} & {*task.options, *task.gold}
+    assert task.id == known
+
+
+def begun(name, index=0):
+    suite = get_suite(name)
+    env, task = make(suite.env), list(suite_tasks(suite, Split.TRAIN, index + 1))[index]
+    env.reset(seed=0, options={"task": task})
+    return env
+
+
+def played(env, actions):
+    """Play ``actions(state)`` to the end."""
+    while True:
+        step = env.step(actions(env.state))
+        if step.terminated:
+            return step
+        assert not step.truncated
+
+
+def test_a_wrong_answer_costs_its_share_and_what_was_right_is_told():
+    env = begun("search/horizon-30")
+    wrong = env.step("answer[Nowhere at all]")
+    right = env.task.gold["answers"][0]
+    assert wrong.observation[-1].content.startswith(
+        f"Wrong. The answer to question 1 is {right}.\nQuestion 2 of 10: "
+    )
+    assert (wrong.reward, wrong.terminated) == (0.0, False)
+    last = played(env, env.gold)
+    assert last.reward == pytest.approx(0.9)
+    assert last.info["end"] == EndReason.FAILED
+
+
+def test_a_question_about_earlier_answers_names_none_of_them():
+    for index in range(5):
+        questions = begun("search/horizon-100", index).state.quest.questions
+        assert sum(bool(one.refers) for one in questions) == 10
+        for one in questions[-10:]:
+            assert one.refers
+            assert max(one.refers) < 23
+            for number in one.refers:
+                assert not any(name in one.text for name in questions[number].answers)
+                assert f"question {number + 1}" in one.text
+
+
+def test_the_older_of_two_answers_is_older():
+    env = begun("search/horizon-30")
+    quest = env.state.quest
+    compared = [one for one in quest.questions if one.form == "comparison"]
+    assert len(compared) == 2
+    for one in compared:
+        both = [quest.questions[number].answers[0] for number in one.refers]
+        assert one.answers[0] in both
+        assert set(one.rivals) == set(both) - {one.answers[0]}
+
+
+def test_a_wrong_focus_ends_a_day_and_orders_done_ahead_are_all_told():
+    env = begun("lab/horizon-30")
+    lab = env.state.lab
+    cubes = [lab.readings[number].thing for number in range(6)]
+    assert sorted(cubes) != cubes, "the number of an order must not be that of its cube"
+    while len(env.state.lab.orders) - env.state.done > 6:
+        step = env.step(env.gold(env.state))
+    assert step.observation[-1].content.splitlines()[-1] == f"Order 7: {lab.orders[6]}"
+    best = lab.goals[6].a
+    other = next(cube for cube in cubes if cube != best and env.state.can_reach(cube))
+    failed = env.step(f"focus on {lab.names[other]}")
+    assert (failed.info["end"], failed.reward) == (EndReason.FAILED, 0.0)
+
+
+def test_an_order_that_was_carried_out_before_its_turn_is_told_too():
+    env = begun("lab/horizon-30")
+    orders = env.state.lab.orders
+    second = env.state._replace(done=1)  # what the second order asks for, done before the first
+    env.restore(env.snapshot()._replace(state=second))
+    while env.state.done == 1:
+        env.step(env.gold(env.state))
+    ahead = env.state._replace(done=0, used=env.state.used & ~1)
+    env.restore(env.snapshot()._replace(state=ahead))
+    while env.state.done == 0:
+        step = env.step(env.gold(env.state))
+    assert step.observation[-1].content.splitlines()[-2:] == [
+        f"Order 2: {orders[1]}",
+        f"Order 3: {orders[2]}",
+    ]
+
+
+@pytest.mark.parametrize("knobs", [{"orders": 8, "back": 4}, {"orders": 12, "back": 7}])
+def test_days_that_have_too_little_to_refer_to_are_refused(knobs):
+    with pytest.raises(EnvError, match="refer to none"):
+        make("turnwise/Lab-v0").generate(derive_rng("x"), Split.TRAIN, **knobs)
