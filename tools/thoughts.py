@@ -86,6 +86,17 @@ def without_thoughts(text: str) -> str:
     return "".join(text[one.begin : one.end] for one in _between(_places(text), len(text)))
 
 
+def leading_thoughts(text: str) -> int:
+    """Return how many characters the thoughts have with which a text begins; all of it where the last one never ends.
+
+    >>> leading_thoughts("<think>up?</think>go up"), leading_thoughts("go <think>up?</think>"), leading_thoughts("<think>up")
+    (18, 0, 9)
+    """
+    places = _places(text)
+    first = _leading(text, places)
+    return places[first - 1].end if first else 0
+
+
 def begins_with_a_thought(text: str) -> bool:
     """Return whether a text, which may hold tags as data, is a thought at first: opened there, or closed by a tag alone on
     its line.

@@ -236,6 +236,10 @@ SCORES = {k: NEAR[k % len(NEAR)] for k in range(28)}
 episodes ended before their first turn, and in every other group none is solved."""
 
 
+SAME, TWICE = ("principle", "rlpr", "care", "par", "rlbff"), ("standing", "reference_kl")
+"""Signals of a turn: a number, and twice that number."""
+
+
 def plays(seed: int) -> tuple[list[Any], list[Played]]:
     """Episodes with several reward components, some of which lack one, and the same in plain lists."""
     rng = random.Random(f"rewards {seed}")
@@ -257,7 +261,7 @@ def plays(seed: int) -> tuple[list[Any], list[Played]]:
         made = episode(
             paid["outcome"], parts={k: v for k, v in paid.items() if k != "outcome"}, details=details, end=end
         )
-        told = with_signals(made, [{"principle": x, "standing": 2 * x} for x in q])
+        told = with_signals(made, [dict.fromkeys(SAME, x) | dict.fromkeys(TWICE, 2 * x) for x in q])
         lacking = (
             {"progress": rng.randrange(n), "cost": rng.randrange(n)} if n > 1 and rng.random() < 0.4 else {}
         )

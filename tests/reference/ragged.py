@@ -206,6 +206,14 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     found.turns["tag"] = [[float(other.randrange(4)) for _ in range(n)] for n in lengths]
     found.turns["tag_reward"] = [[float(other.random() < 0.5) for _ in range(n)] for n in lengths]
     found.turns["long_logp"] = [[x - 900 for x in row] for row in found.turns["logp"]]
+    thinking = random.Random(f"thinking {found.rewards}")
+    for name in ("rlp", "rlbff"):
+        found.turns[name] = [[thinking.uniform(-0.3, 0.7) for _ in range(n)] for n in lengths]
+    found.tokens["token_thought"] = [
+        [[float(n < thinking.randrange(3)) for n in range(len(turn))] for turn in row] for row in found.ids
+    ]
+    floor = thinking.choice([0.0, 0.3, 0.6])
+    found.turns["spread_floor"] = [[floor] * n for n in lengths]
     helped = random.Random(f"helped {found.rewards}")
     found.turns["foreign"] = [
         [float(any_ and helped.random() < 0.7) for _ in range(n)]

@@ -10,6 +10,7 @@ from typing import Any
 import allocated  # noqa: F401  (they register themselves)
 import bounds  # noqa: F401
 import chosen  # noqa: F401
+import compared  # noqa: F401
 import contexts  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401
@@ -23,6 +24,7 @@ import losses  # noqa: F401
 import measured  # noqa: F401
 import nudging  # noqa: F401
 import outcomes  # noqa: F401
+import own_words  # noqa: F401
 import pairs  # noqa: F401
 import played  # noqa: F401
 import prefixed  # noqa: F401

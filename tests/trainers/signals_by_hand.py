@@ -39,6 +39,8 @@ def signals(
         reader=Reader(CPU, 1.0, "float32"),
         micro_tokens=40,
         copy_policy=copy or (lambda: None),  # pyright: ignore[reportArgumentType]
+        load=lambda path: None,  # pyright: ignore[reportArgumentType]
+        tokenizer=None,
         critic=critic,
     )
     return Signals([ChosenSignal(entry, options)], setup)

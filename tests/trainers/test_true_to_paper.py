@@ -116,3 +116,52 @@ def test_a_judges_scores_are_paid_where_the_task_was_solved_alone() -> None:
         for won, score in ((1, 0.8), (0, 0.9), (1, 0.3))
     ]
     assert [round(e.trajectory.total_reward, 6) for e in reward(group)] == [2.8, 1.0, 2.3]
+
+
+PROBABILITIES = {
+    "RLPR": {"reward": "own_probability", "filter": "rlpr", "credit": "grpo"},
+    "VeriFree": {
+        "reward": {
+            "name": "own_probability",
+            "signal": "verifree",
+            "weight": 1,
+            "format": 0,
+            "answered": True,
+        },
+        "credit": "rloo",
+    },
+    "R3": {"reward": {"name": "own_probability", "signal": "r3", "weight": 1, "format": 0}},
+    "listener": {
+        "reward": {
+            "name": "own_probability",
+            "signal": "listener",
+            "weight": 0.5,
+            "format": 1,
+            "outcome": 0.5,
+        }
+    },
+    "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
+    "RLP": {"credit": {"name": "rlp", "weight": 0.1, "outcome": 1}},
+    "DRM": {"credit": "drm", "judge": ["rlbff", "principles"]},
+    "Shop-R1": {"reward": {"name": "from_signal", "signal": "self_certainty", "weight": 0.005}},
+    "RLBFF": {
+        "judge": {"name": "rlbff", "policy": "self", "form": "chance", "principles": ["It asks first."]},
+        "reward": {"name": "from_signal", "signal": "rlbff"},
+    },
+    "GRPO-CSV": {
+        "judge": "csv",
+        "reward": {"name": "own_probability", "signal": "csv", "weight": 0.5, "format": 1, "outcome": 0.5},
+    },
+    "Writing-Zero": {
+        "judge": "writing_zero",
+        "reward": {"name": "own_probability", "signal": "against_one", "weight": 1, "format": 0},
+        "filter": "writing_zero",
+        "credit": "dr_grpo",
+    },
+}
+
+
+@pytest.mark.parametrize("paper", PROBABILITIES)
+def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(paper: str) -> None:
+    recipe = check_recipe({**SHOP, **PROBABILITIES[paper]})
+    assert build_parts(recipe)

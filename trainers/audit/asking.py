@@ -16,6 +16,7 @@ from turnwise.envs.sources import load_module
 from turnwise.errors import TurnwiseError
 from turnwise.registry import Component, components_in, get_component
 from turnwise.trainers.core import Group, Judge
+from turnwise.trainers.kit.asking import made_judge
 from turnwise.trainers.lab.truth import suite_batch
 from turnwise.trainers.trust.asked import JudgedItem, ask_judge
 from turnwise.trainers.trust.bounds import hoeffding_bentkus
@@ -171,7 +172,7 @@ def audit_judge(
             f"The judge {name} says nothing that could be paid.", "Name another (`turnwise list judge`)."
         )
     reading = reading_of(entry.gives, signal, fold, threshold)
-    judge: Judge = entry.build(options)() if isinstance(entry.target, type) else entry.build(options)
+    judge = made_judge(entry, options)
     check_plan(plan)
     corpus, judged, plain = asyncio.run(_asked(judge, reading, suite, plan))
     asks = str(options.get("policy", entry.options.get("policy", "")))

@@ -9,6 +9,7 @@ from typing import Any
 from turnwise.errors import TurnwiseError
 from turnwise.registry import get_component
 from turnwise.trainers.audit.reading import LoggedGroup, LoggedGroups
+from turnwise.trainers.kit.asking import made_judge
 
 
 def judged(played: LoggedGroups, judge: str, policy: str = "") -> LoggedGroups:
@@ -23,7 +24,7 @@ def judged(played: LoggedGroups, judge: str, policy: str = "") -> LoggedGroups:
         raise TurnwiseError(
             f"The judge {judge} asks no policy, so that --judge-policy has no effect.", "Leave it out."
         )
-    told = asyncio.run(entry.build(options)([list(group.episodes) for group in played.groups]))
+    told = asyncio.run(made_judge(entry, options)([list(group.episodes) for group in played.groups]))
     groups = [
         LoggedGroup(
             group.task, tuple(replace(r, episode=e) for r, e in zip(group.records, episodes, strict=True))

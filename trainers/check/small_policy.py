@@ -103,6 +103,8 @@ def signal_setup(entry: Component) -> SignalSetup:
         reader=Reader(device, 1.0, "float32"),
         micro_tokens=MICRO_TOKENS,
         copy_policy=small_model,
+        load=lambda path: small_model(int(path)),
+        tokenizer=Words(),
     )
 
 

@@ -11,6 +11,7 @@ from turnwise.registry import component, get_component
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.guide.rows import MarkedPolicy, expert, with_rows
+from turnwise.trainers.kit.asking import made_judge
 from turnwise.trainers.strategy.runner import TurnPoint
 
 
@@ -62,7 +63,7 @@ async def scope(
             "Name one that does, such as gold.",
         )
     counting = [[e for e in group if e.outcome.counts] for group in groups]
-    scored = await entry.build({})(counting)
+    scored = await made_judge(entry, {})(counting)
     wanted: dict[int, tuple[Repair, TurnPoint]] = {}
     for n, (group, among, judged) in enumerate(zip(groups, counting, scored, strict=True)):
         found = _repair(group, among, judged, threshold)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.agents.core import Episode, Policy, Reply
 from turnwise.agents.policies.registry import make_policy
@@ -22,7 +23,8 @@ from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.trainers.kit.purse import charge, may_ask
 
 if TYPE_CHECKING:  # a judge is asked where torch is not installed, too
-    from turnwise.trainers.core import Group
+    from turnwise.registry import Component
+    from turnwise.trainers.core import Group, Judge
 
 SHOWN = 1500
 """Characters of one message that a judge sees: its beginning and its end."""
@@ -68,6 +70,12 @@ def trained(policy: Policy | None) -> Iterator[None]:
         yield
     finally:
         _trained.reset(token)
+
+
+def made_judge(entry: Component, options: Mapping[str, Any]) -> Judge:
+    """The judge with its options, a new object where it remembers; raises RecipeError where options do not fit."""
+    built = entry.build(options)
+    return built() if inspect.isclass(entry.target) else built
 
 
 def judge_policy(spec: str) -> Policy:

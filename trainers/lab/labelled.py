@@ -26,6 +26,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.frames import frames_of
 from turnwise.registry import get_component
 from turnwise.trainers.core import Group
+from turnwise.trainers.kit.asking import made_judge
 
 
 def labelled(
@@ -60,7 +61,7 @@ def judged(episodes: Sequence[Episode], judge: str, options: Mapping[str, Any]) 
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, episode in enumerate(episodes):
         places[episode.task.id].append(place)
-    part = get_component("judge", judge).build(dict(options))
+    part = made_judge(get_component("judge", judge), options)
     groups: list[Group] = [[episodes[place] for place in some] for some in places.values()]
     told = list(episodes)
     for some, group in zip(places.values(), asyncio.run(part(groups)), strict=True):

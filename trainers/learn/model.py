@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from turnwise.agents.models.loading import load_causal, load_config, longest_sequence
+from turnwise.agents.models.loading import load_causal, load_config, load_tokenizer, longest_sequence
 from turnwise.errors import MissingDependencyError, RecipeError, RunError
 from turnwise.trainers.core import Nucleus
 from turnwise.trainers.learn.options import LoraOptions
@@ -48,6 +48,27 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
+
+
+def head_rows(model: nn.Module) -> int:
+    """For how many tokens a model's head has a row."""
+    return int(base_of(model).get_output_embeddings().weight.shape[0])
+
+
+def same_tokens(tokenizer: Any, path: str, who: str) -> None:
+    """Refuse a model whose tokens are not those of a tokeniser: the policy's.
+
+    Raises:
+        RecipeError: some have other numbers there, or none.
+    """
+    own, theirs = tokenizer.get_vocab(), load_tokenizer(path).get_vocab()
+    other = sorted(token for token, number in own.items() if theirs.get(token) != number)
+    if other:
+        raise RecipeError(
+            f"{who} {path} has another vocabulary than the policy: {len(other)} of {len(own)} tokens have other numbers "
+            f"there or none, such as {other[0]!r}.",
+            "Choose a model with the policy's tokeniser.",
+        )
 
 
 @contextlib.contextmanager

@@ -70,6 +70,15 @@ class Reader:
         with self.precision():
             return self.tokens(model, part, self.states(model, part))
 
+    @torch.no_grad()
+    def score(self, model: nn.Module, rows: TokenRows, most: int) -> Tensor:
+        """Log-probabilities under any model of the tokens under the mask, (R, T), on the CPU, in passes of at most ``most`` tokens."""
+        logp_RT = torch.zeros(rows.mask_RT.shape)
+        for index_M in self.cut(model, rows, most):
+            part = rows.select(index_M)
+            logp_RT[index_M, : part.mask_RT.shape[1]] = self.scores(model, part).logp_RT.cpu()
+        return logp_RT
+
     def shares(self, model: nn.Module, rows: TokenRows, row_M: Tensor | None = None) -> bool:
         """Say whether these rows (all if None) are read as trees. It depends on the rows and the model alone.
 

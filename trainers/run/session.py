@@ -274,6 +274,8 @@ class TrainingSession:
             reader=self.reader,
             micro_tokens=options.micro_tokens,
             copy_policy=divided_copy,
+            load=lambda path: self._divided(load_model(path, self.device, frozen=True), alike=True),
+            tokenizer=self.tokenizer,
             critic=learn.critic,
         )
         self.signals = Signals(learn.signals, setup)

@@ -85,6 +85,8 @@ class SignalSetup:
         reader: reads log-probabilities off a model as the learner does.
         micro_tokens: of one forward pass.
         copy_policy: makes a trainable copy of the policy as it is now.
+        load: a frozen model, from its Hugging Face id or folder, on the policy's device.
+        tokenizer: the policy's.
         critic: what a learned value is fitted to (``advantages`` or ``returns``).
     """
 
@@ -95,6 +97,8 @@ class SignalSetup:
     reader: Reader
     micro_tokens: int
     copy_policy: Callable[[], nn.Module]
+    load: Callable[[str], nn.Module]
+    tokenizer: Any
     critic: str = "advantages"
 
 

@@ -44,13 +44,9 @@ class ImplicitReward:
         self.weights = weights_of(model)
         self.optimizer = torch.optim.AdamW(self.weights.trainable(), lr=learning_rate, weight_decay=0.0)
 
-    @torch.no_grad()
     def rewards(self, rows: TokenRows, reference_RT: Tensor) -> Tensor:
         """β·(log φ − log π) of each sampled token, (R, T), on the CPU."""
-        logp_RT = torch.zeros(rows.mask_RT.shape)
-        for index_M in self.reader.cut(self.model, rows, self.micro_tokens):
-            part = rows.select(index_M)
-            logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(self.model, part).logp_RT.cpu()
+        logp_RT = self.reader.score(self.model, rows, self.micro_tokens)
         return BETA * (logp_RT - reference_RT) * rows.mask_RT
 
     def learn(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group, PartState, TeacherTop
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
-from turnwise.trainers.learn.model import base_of
+from turnwise.trainers.learn.model import base_of, head_rows
 from turnwise.trainers.signal.core import SignalContext
 
 GIVES = ("token_teacher_logp", "teacher_top")
@@ -93,11 +93,6 @@ class CutModel(nn.Module):
         found = self._whole[0](**given)
         found.logits = found.logits[..., : self._rows]
         return found
-
-
-def head_rows(model: nn.Module) -> int:
-    """For how many tokens a model's head has a row."""
-    return int(base_of(model).get_output_embeddings().weight.shape[0])
 
 
 def taught(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from turnwise.agents.models.loading import load_tokenizer
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ExactProcess
 from turnwise.trainers.kit.stand_in import wave
+from turnwise.trainers.learn.model import same_tokens
 from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 
@@ -32,12 +32,5 @@ class ModelTeacher(Teacher):
             raise RecipeError(
                 "teacher 'model' has no path.", "Name a model: teacher: {name: model, path: …}."
             )
-        own, theirs = setup.tokenizer.get_vocab(), load_tokenizer(path).get_vocab()
-        other = sorted(token for token, number in own.items() if theirs.get(token) != number)
-        if other:
-            raise RecipeError(
-                f"The teacher {path} has another vocabulary than the policy: {len(other)} of {len(own)} tokens have other numbers "
-                f"there or none, such as {other[0]!r}.",
-                "Choose a teacher with the policy's tokeniser.",
-            )
+        same_tokens(setup.tokenizer, path, "The teacher")
         self.model = setup.load(path)

@@ -9,7 +9,7 @@ A prediction is paid in layers, each only where the one before holds::
 
 R is ROUGE-L (F1 over words) and D the difficulty scale: naming the very thing among hundreds is what is hard. The
 paper's D of 1000 makes everything else vanish; it is an option here. Its fifth part, the self-certainty of the
-rationale, is a property of the policy's own probabilities and no environment can pay it.
+rationale, is a property of the policy's own probabilities: the signal `self_certainty`, which a recipe pays.
 """
 
 from __future__ import annotations

@@ -1,0 +1,96 @@
+"""The right answer in place of the policy's own: how likely a model finds it after the policy's reasoning, and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from turnwise.tools.thoughts import left_open
+from turnwise.trainers.core import Group
+from turnwise.trainers.kit.thoughts import thought_length
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, plain_rows
+from turnwise.trainers.signal.answers import answer_ids, solutions
+from turnwise.trainers.signal.core import SignalContext
+
+Score: TypeAlias = Callable[[TokenRows], Tensor]
+"""Log-probabilities of the tokens under the mask of some rows, (R, T)."""
+
+
+def right_answers(see: SignalContext, groups: Sequence[Group]) -> list[tuple[int, ...]]:
+    """Tokens of the right answer to each episode's task: its ``gold`` where that is a text, else the last act of gold's solution."""
+    plans = solutions(groups, see.env_options)
+    found = [answer_ids(group[0], plan[-1:], see.renderer) for group, plan in zip(groups, plans, strict=True)]
+    return [answer for group, answer in zip(groups, found, strict=True) for _ in group]
+
+
+def forced(
+    score: Score, contexts: Mapping[int, Sequence[int]], answers: Sequence[Sequence[int]], room: int
+) -> dict[int, Tensor]:
+    """Log-probability of each token of the answers, each after its context, by the numbers of trajectories.
+
+    A context that leaves no room for its answer is cut at its beginning. Equal texts are read once.
+    """
+    places: dict[int, tuple[tuple[int, ...], int]] = {}
+    for b, context in contexts.items():
+        before = tuple(context)[-max(1, room - len(answers[b])) :]
+        places[b] = ((*before, *answers[b])[:room], len(before))
+    texts = list(dict.fromkeys(places.values()))
+    if not texts:
+        return {}
+    rows = plain_rows([text for text, _ in texts], [start for _, start in texts])
+    logp_RT = score(rows)
+    known = {text: logp_RT[r][rows.mask_RT[r]].double() for r, text in enumerate(texts)}
+    return {b: known[place] for b, place in places.items()}
+
+
+def after_reasoning(see: SignalContext, batch: TrainingBatch) -> dict[int, list[int]]:
+    """By trajectory: all tokens up to where its last turn, after its thoughts, says what the agent does."""
+    found: dict[int, list[int]] = {}
+    opened = left_open(see.tokenizer.decode(list(see.renderer.opening)))
+    for b, turns in enumerate(batch.turns.length_B.tolist()):
+        if turns:
+            before, said = last_turn(batch, b)
+            found[b] = [*before, *said[: thought_length(said, see.tokenizer.decode, opened)]]
+    return found
+
+
+def without_reasoning(batch: TrainingBatch) -> dict[int, list[int]]:
+    """By trajectory: the tokens of its task alone, those before its first turn."""
+    rows = batch.rows
+    return {
+        b: rows.token_RT[rows.state_row_BK[b, 0], : int(rows.state_position_BK[b, 0]) + 1].tolist()
+        for b, turns in enumerate(batch.turns.length_B.tolist())
+        if turns
+    }
+
+
+def last_turn(batch: TrainingBatch, b: int) -> tuple[list[int], list[int]]:
+    """The tokens before the last turn of a trajectory, and those that it sampled."""
+    rows, k = batch.rows, int(batch.turns.length_B[b]) - 1
+    r, end = int(rows.state_row_BK[b, k]), int(rows.state_position_BK[b, k]) + 1
+    said_T = rows.turn_RT[r] == k
+    return rows.token_RT[r, :end].tolist(), rows.token_RT[r, said_T].tolist()
+
+
+def spread(batch: TrainingBatch, value_of: Mapping[int, float]) -> Tensor:
+    """A number of each trajectory, on all of its turns, (B, K); 0 where it has none."""
+    value_B = torch.zeros(len(batch.turns.group_B), dtype=torch.float64)
+    for b, value in value_of.items():
+        value_B[b] = value
+    return value_B[:, None] * batch.turns.mask_BK
+
+
+def thought_mask(batch: TrainingBatch, decode: Any) -> Tensor:
+    """True for the sampled tokens that belong to the thoughts with which a turn begins, (R, T)."""
+    rows = batch.rows
+    found_RT = torch.zeros_like(rows.mask_RT)
+    for b, turns in enumerate(batch.turns.length_B.tolist()):
+        for k in range(turns):
+            r = int(rows.state_row_BK[b, k])
+            at_N = (rows.turn_RT[r] == k).nonzero()[:, 0]
+            said = rows.token_RT[r, at_N].tolist()
+            found_RT[r, at_N[: thought_length(said, decode)]] = True
+    return found_RT
