@@ -15,8 +15,8 @@ from turnwise.envs.registry import get_suite
 from turnwise.envs.sources import load_module
 from turnwise.errors import TurnwiseError
 from turnwise.registry import Component, components_in, get_component
-from turnwise.trainers.core import Group, Judge
-from turnwise.trainers.kit.asking import made_judge
+from turnwise.trainers.core import Judge
+from turnwise.trainers.kit.asking import judged_now, made_judge
 from turnwise.trainers.lab.truth import suite_batch
 from turnwise.trainers.trust.asked import JudgedItem, ask_judge
 from turnwise.trainers.trust.bounds import hoeffding_bentkus
@@ -249,13 +249,9 @@ def true_turns(judge: Judge, reading: JudgeReading, suite: str, forks: int) -> l
         suite, policy, groups=FORKED_TASKS, size=FORKED_SIZE, forks=forks, vine_forks=1, seed=0
     )
     groups = [list(batch.episodes[g : g + FORKED_SIZE]) for g in range(0, len(batch.episodes), FORKED_SIZE)]
-    told = [one for group in asyncio.run(_judged(judge, groups)) for one in group]
+    told = [one for group in judged_now(judge, groups) for one in group]
     return [
         KnownTurn(one.task.id, said, float(batch.truth_BK[b, k]), float(batch.error_BK[b, k]))
         for b, one in enumerate(told)
         for k, said in enumerate(reading.of_turns(one))
     ]
-
-
-async def _judged(judge: Judge, groups: Sequence[Group]) -> list[Group]:
-    return await judge(groups)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
 from turnwise.errors import TurnwiseError
 from turnwise.registry import get_component
 from turnwise.trainers.audit.reading import LoggedGroup, LoggedGroups
-from turnwise.trainers.kit.asking import made_judge
+from turnwise.trainers.kit.asking import judged_now, made_judge
 
 
 def judged(played: LoggedGroups, judge: str, policy: str = "") -> LoggedGroups:
@@ -24,7 +23,7 @@ def judged(played: LoggedGroups, judge: str, policy: str = "") -> LoggedGroups:
         raise TurnwiseError(
             f"The judge {judge} asks no policy, so that --judge-policy has no effect.", "Leave it out."
         )
-    told = asyncio.run(made_judge(entry, options)([list(group.episodes) for group in played.groups]))
+    told = judged_now(made_judge(entry, options), [list(group.episodes) for group in played.groups])
     groups = [
         LoggedGroup(
             group.task, tuple(replace(r, episode=e) for r, e in zip(group.records, episodes, strict=True))

@@ -14,7 +14,7 @@ from turnwise.registry import Component
 from turnwise.requirements import Requirements, require
 from turnwise.trainers.check.options import EVERY_PART, variants
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.asking import made_judge
+from turnwise.trainers.kit.asking import judged_now, made_judge
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.reward.as_is import as_is
@@ -86,7 +86,7 @@ def judge_writes_what_it_gives(entry: Component) -> str:
     options = (
         {"policy": JUDGE} if "policy" in entry.options else {}
     )  # nobody outside of this machine is asked
-    judged = asyncio.run(_await(made_judge(entry, options)(groups)))
+    judged = judged_now(made_judge(entry, options), groups)
     require([len(group) for group in judged] == [len(group) for group in groups], "It loses episodes.")
     for old, new in zip(itertools.chain(*groups), itertools.chain(*judged), strict=True):
         require(

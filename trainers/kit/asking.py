@@ -78,6 +78,15 @@ def made_judge(entry: Component, options: Mapping[str, Any]) -> Judge:
     return built() if inspect.isclass(entry.target) else built
 
 
+def judged_now(judge: Judge, groups: Sequence[Group]) -> list[Group]:
+    """Let a judge read some groups where no event loop runs."""
+
+    async def read() -> list[Group]:
+        return await judge(groups)
+
+    return asyncio.run(read())
+
+
 def judge_policy(spec: str) -> Policy:
     """The policy that a judge part names: the one that is trained where that is :data:`SELF`, else one that is made on first use.
 

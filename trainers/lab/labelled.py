@@ -10,7 +10,6 @@ episodes of a task together, whatever their order in the log.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
 import json
 from collections import defaultdict
@@ -26,7 +25,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.frames import frames_of
 from turnwise.registry import get_component
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.asking import made_judge
+from turnwise.trainers.kit.asking import judged_now, made_judge
 
 
 def labelled(
@@ -64,7 +63,7 @@ def judged(episodes: Sequence[Episode], judge: str, options: Mapping[str, Any]) 
     part = made_judge(get_component("judge", judge), options)
     groups: list[Group] = [[episodes[place] for place in some] for some in places.values()]
     told = list(episodes)
-    for some, group in zip(places.values(), asyncio.run(part(groups)), strict=True):
+    for some, group in zip(places.values(), judged_now(part, groups), strict=True):
         for place, episode in zip(some, group, strict=True):
             told[place] = episode
     return told

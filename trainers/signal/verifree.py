@@ -17,8 +17,8 @@ def verifree(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) 
 
     VeriFree (Zhou et al. 2025): its expectation is the chance that the policy's own answer is y, where y is the only right one, with
     less variance than a verifier's 0 and 1. The answer and the reasoning are those of `rlpr`. Paid by
-    `reward: {name: own_probability, signal: verifree, weight: 1, format: 0, answered: true}` with the credit rule `rloo`; the source
-    `verifree` has the other half of the gradient. The product shrinks with the answer's length: use it where answers are short.
+    `reward: {name: own_probability, signal: verifree, weight: 1, format: 0, answered: true}` with the credit rule `rloo`. The product
+    shrinks with the answer's length: use it where answers are short. Left out: the other half of the gradient, R·∇log π(y | reasoning).
 
     >>> verifree.__name__
     'verifree'
