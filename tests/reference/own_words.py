@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import pstdev
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -200,15 +201,19 @@ def other_model(seed: int) -> Any:
     return model
 
 
-@reference("signal", "listener", path=[str(toy_model())])
+@reference("signal", "listener", path=["another model"])
 def listener(make: Part, path: str = "") -> None:
     entry, see = get_component("signal", "listener"), thinking()[2]
+    given = {"path": str(toy_model())} if path else {}
     setup = dataclasses.replace(
         signal_setup(entry), copy_policy=lambda: other_model(1), load=lambda name: other_model(len(name)),
         tokenizer=see.tokenizer, micro_tokens=300,
     )  # fmt: skip
-    signal = make(setup)
-    model = other_model(len(path)) if path else other_model(1)
+    signal = make(setup, **given)
+    model = other_model(len(given["path"])) if path else other_model(1)
+    if path:
+        strange = SimpleNamespace(get_vocab=lambda: {**see.tokenizer.get_vocab(), "one more": 10_000})
+        refuses(lambda: make(dataclasses.replace(setup, tokenizer=strange), **given))
     is_of_answers(
         signal, "listener", model, lambda told, _, b: math.prod(map(math.exp, told[b])), bare=False, log=True
     )
