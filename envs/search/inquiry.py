@@ -16,7 +16,7 @@ from turnwise.envs.search.schema import schema
 _TRIES = 60  # at a question
 
 
-class _Answered(NamedTuple):
+class _FoundAnswer(NamedTuple):
     """The answer of an earlier question, from 0, as an entity of the world."""
 
     number: int
@@ -28,12 +28,12 @@ def drawn_inquiry(draft: QuestionDraft, number: int, back: int) -> tuple[SearchQ
 
     Of three that refer back, two ask which of two answers came first, and one asks for a fact about an answer.
     """
-    questions, found = list[SearchQuestion](), list[_Answered]()
+    questions, found = list[SearchQuestion](), list[_FoundAnswer]()
     while len(questions) < number - back:
         entity = _plain(draft, questions, {one.entity for one in found})
         if entity is None:
             return None
-        found.append(_Answered(len(questions) - 1, entity))
+        found.append(_FoundAnswer(len(questions) - 1, entity))
     for place in range(back):
         asked = _about(draft, found, place) if place % 3 == 2 else _between(draft, found, place)
         if asked is None:
@@ -53,7 +53,7 @@ def _plain(draft: QuestionDraft, questions: list[SearchQuestion], met: set[int])
     return None
 
 
-def _about(draft: QuestionDraft, found: Sequence[_Answered], place: int) -> SearchQuestion | None:
+def _about(draft: QuestionDraft, found: Sequence[_FoundAnswer], place: int) -> SearchQuestion | None:
     """Ask for a fact about the answer of an early question."""
     for earlier in found[place:]:
         graph, at = draft.graph, earlier.entity
@@ -66,7 +66,7 @@ def _about(draft: QuestionDraft, found: Sequence[_Answered], place: int) -> Sear
     return None
 
 
-def _between(draft: QuestionDraft, found: Sequence[_Answered], place: int) -> SearchQuestion | None:
+def _between(draft: QuestionDraft, found: Sequence[_FoundAnswer], place: int) -> SearchQuestion | None:
     """Ask which of two answers came first, one of them of an early question."""
     dated = [one for one in found if _year(draft, one.entity) is not None]
     early = [one for one in dated if one.number >= place]
@@ -87,7 +87,7 @@ def _year(draft: QuestionDraft, entity: int) -> int | None:
     return draft.graph.target(entity, relation) if relation and told else None
 
 
-def _called(draft: QuestionDraft, earlier: _Answered) -> str:
+def _called(draft: QuestionDraft, earlier: _FoundAnswer) -> str:
     return draft.say("earlier_answer", number=earlier.number + 1)
 
 
