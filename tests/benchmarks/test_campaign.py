@@ -122,6 +122,7 @@ def write_result(
         "setting": "tiny",
         "method": method,
         "seed": seed,
+        "plan": plan.hash,
         "asked": part("plan").asked_of(plan, cell),
         "failed": failed,
         "evaluations": [] if failed else [row("warm start", 4), row("after RL", successes)],
@@ -142,6 +143,12 @@ def write_result(
     path = cell.file(plan_file.parent / "cells")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data))
+
+
+def test_a_plans_hash_is_of_what_is_tried_and_not_of_the_words_about_it(part: Callable[[str], Any]) -> None:
+    plan = part("plan").read_plan(LEARNING / "plans" / "credit-arena.yaml")
+    said, more = (plan.model_copy(update=change) for change in ({"about": "x"}, {"area_steps": 1}))
+    assert plan.hash == said.hash != more.hash
 
 
 def report(part: Any, plan_file: Path) -> str:
@@ -213,6 +220,8 @@ def test_confirmed_methods_are_compared_over_equal_seeds(part, plan_file):
     assert "not run" not in confirmed
     assert "dev at 30 steps" in text
     assert "4 cells in 4 sessions, 2.00 machine-hours on abacus, 2 cores; load before 0.5" in text
+    now = part("plan").read_plan(plan_file).hash
+    assert f"; plan `{now}`, now `{now}`." in text
     assert (plan_file.parent / "report-tiny.svg").exists()
 
 

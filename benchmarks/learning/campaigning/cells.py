@@ -37,6 +37,7 @@ def write_cell(plan: Plan, cell: Cell, runs: Path, cells: Path, failed: str = ""
         "setting": cell.setting,
         "method": cell.method,
         "seed": cell.seed,
+        "plan": plan.hash,
         "asked": asked_of(plan, cell),
         "failed": failed,
         "best_update": run.best_update,

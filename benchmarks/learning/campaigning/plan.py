@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -108,6 +110,12 @@ class Plan(_Section):
         if START in self.methods:
             raise ValueError(f"no method may be called {START!r}")
         return self
+
+    @property
+    def hash(self) -> str:
+        """The plan in twelve letters: what is tried, with which seeds, and what is asked; not the words about it."""
+        said = json.dumps(self.model_dump(mode="json", exclude={"about"}), sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
 
     def methods_of(self, setting: str) -> list[str]:
         """The methods that are tried in a setting, its base first."""
