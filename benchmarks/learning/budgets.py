@@ -111,11 +111,15 @@ def play(policy: str, suite: str, tasks: int, seed: int) -> list[Played]:
 
 def written(suite: str, tasks: Sequence[Played], found: Sequence[Row]) -> str:
     """The section of a suite."""
+    never, always = sum(t.p == 0 for t in tasks), sum(t.p == 1 for t in tasks)
+    solved = (
+        f"{len(tasks)} tasks, solved in {fmean(t.p for t in tasks):.1%} of {FORKS} episodes each; "
+        f"{never} never, {always} always."
+    )
     lines = [
         f"## {suite}",
         "",
-        f"{len(tasks)} tasks, solved in {fmean(t.p for t in tasks):.1%} of {FORKS} episodes each; {sum(t.p == 0 for t in tasks)} never, "
-        f"{sum(t.p == 1 for t in tasks)} always.",
+        solved,
         "",
         "| what the packing knows of a task | worth, of the oracle's (95 % of updates) | groups that differ |",
         "|---|---|---|",
@@ -154,7 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "group_size": options.group_size,
     }
     write_whole(
-        options.out.with_name(f"{options.out.name}.json"), json.dumps({**made, "suites": data}, indent=1) + "\n"
+        options.out.with_name(f"{options.out.name}.json"),
+        json.dumps({**made, "suites": data}, indent=1) + "\n",
     )
     write_whole(options.out.with_name(f"{options.out.name}.md"), "\n".join(text))
     return 0
