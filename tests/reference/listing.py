@@ -33,9 +33,11 @@ class MadeFolder(str):
         return repr(Path(self).name)
 
 
-WEAK, STRONG, RUN, SURE, EMPTY = (
-    MadeFolder(Path(MADE.name) / name) for name in ("weak", "strong", "run", "sure", "empty")
+WEAK, STRONG, RUN, SURE, EMPTY, NAMED, UNNAMED, MIXED = (
+    MadeFolder(Path(MADE.name) / name)
+    for name in ("weak", "strong", "run", "sure", "empty", "named", "unnamed", "mixed")
 )
+NAMES = (1, 2, 3, 5, 7, 9, 77)
 RATES = {  # in twentieths; a task that is not there was not evaluated, one of None has no runs
     WEAK: {0: 0, 1: 0, 2: 10, 3: 18, 4: 0, 5: 9, 6: 19, 7: 5, 8: None, 10: 20, 40: 3},
     STRONG: {
@@ -77,6 +79,9 @@ def written() -> None:
         }
         Path(path).mkdir()
         (Path(path) / "evaluation.json").write_text(json.dumps({"results": results}))
+    Path(NAMED).write_text(json.dumps([task_id(i) for i in NAMES]))
+    Path(MIXED).write_text(json.dumps([task_id(1), 2]))
+    Path(UNNAMED).write_text('{"tasks": []}')
     Path(EMPTY).mkdir()
     (Path(EMPTY) / "evaluation.json").write_text("{}")
     for path, played in ((RUN, PLAYED), (SURE, {7: {1: 4}, 5: {1: 4, 2: 4}, 4: {1: 4, 2: 0}}), (EMPTY, {})):
@@ -130,6 +135,7 @@ def best(tasks: list[int], keep: int, score: str) -> list[int]:
     run=[RUN],
     keep=[4],
     score=["lim"],
+    tasks=[NAMED],
     also=[
         {"size": 12, "weak": WEAK, "strong": STRONG},
         {"size": 12, "weak": WEAK, "strong": STRONG, "low": 0.25, "high": 0.5},
@@ -140,6 +146,9 @@ def best(tasks: list[int], keep: int, score: str) -> list[int]:
         {"size": 12, "run": RUN, "keep": 9, "score": "lim"},
         {"size": 5, "run": RUN, "keep": 3, "score": "lim"},
         {"size": 7, "run": RUN, "weak": WEAK, "keep": 3, "score": "lim"},
+        {"size": 12, "tasks": NAMED},
+        {"size": 12, "tasks": NAMED, "weak": WEAK, "strong": STRONG},
+        {"size": 12, "tasks": NAMED, "run": RUN, "keep": 3},
     ],
 )
 def listed(
@@ -152,6 +161,7 @@ def listed(
     run: str = "",
     keep: int = 1,
     score: str = "std",
+    tasks: str = "",
 ) -> None:
     written()
     for option, wrong in (
@@ -164,15 +174,18 @@ def listed(
         ("strong", f"{EMPTY}/none"),
         ("run", EMPTY),
         ("run", f"{EMPTY}/none"),
+        ("tasks", f"{EMPTY}/none"),
+        ("tasks", UNNAMED),
+        ("tasks", MIXED),
     ):
         assert wrong in refused(make, **{option: wrong})
     assert f"none of the first {size} " in refused(make, strong=STRONG, low=1.0)
-    if not (weak or strong or run):
+    if not (weak or strong or run or tasks):
         assert {one.index for one in make(SETUP, size=1).plan(0, 0, 6)} == {0}
         same = make(SETUP, run=SURE, keep=1, score="lim").plan(0, 0, 6)  # all score 0
         assert {one.index for one in same} == {4}
     assert "none of the first" in refused(make, strong=STRONG, low=1.0, run=RUN, score="lim")
-    expected = left(size, weak, strong, low, high)
+    expected = [i for i in left(size, weak, strong, low, high) if not tasks or i in NAMES]
     expected = best(expected, keep, score) if run else expected
     try:
         sampler = make(SETUP)

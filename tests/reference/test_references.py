@@ -40,6 +40,7 @@ import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401
 import trees  # noqa: F401
+import two_stages  # noqa: F401
 import vocabulary  # noqa: F401
 from law import KINDS, SHARED, check, law_of_the_empty, options_of, variants
 from plain import REFERENCES, WITHOUT

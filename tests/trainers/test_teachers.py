@@ -20,9 +20,13 @@ from turnwise.errors import RecipeError
 from turnwise.registry import get_component
 from turnwise.tasks.core import Split
 from turnwise.trainers.check.teacher import made, scene
+from turnwise.trainers.core import TeacherTop
 from turnwise.trainers.guide.toy import toy_model
+from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.learn.collate import TokenRows, collate
+from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import load_model
+from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.teacher.core import TeacherSetup, taught
 
@@ -177,7 +181,8 @@ def test_what_a_program_told_the_policy_is_not_written_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    ("teacher", "fits"), [("told", 0), ("peer", 0), ("blind", 0), ("hindsight", 1), ("model", 1)]
+    ("teacher", "fits"),
+    [("told", 0), ("peer", 0), ("blind", 0), ("hindsight", 1), ("model", 1), ("reference", 1)],
 )
 def test_a_program_has_no_teacher_that_writes_its_conversation_anew(teacher: str, fits: int) -> None:
     recipe = {
@@ -254,3 +259,44 @@ def test_a_teacher_with_a_head_of_another_size_is_over_the_policys_tokens(
             assert torch.allclose(
                 found.top.teacher_logp_RTJ[mask_RT].exp().sum(-1), torch.tensor(1.0), atol=1e-5
             )
+
+
+@pytest.mark.parametrize("adapted", [False, True])
+def test_the_reference_teaches_its_whole_distributions_whatever_the_policy_became(adapted: bool) -> None:
+    """KL(π₀ ‖ π) by `distill`, against the sum over the vocabulary of two plain forward passes."""
+    cpu = torch.device("cpu")
+    policy, start = load_model(toy_model(), cpu), load_model(toy_model(), cpu, frozen=True)
+    if adapted:
+        peft = pytest.importorskip("peft")
+        policy = peft.get_peft_model(
+            policy, peft.LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False)
+        )
+    learner = Learner(policy, OptimizerOptions(), reference=None if adapted else start)
+    with torch.no_grad():
+        for weight in policy.parameters():
+            weight.add_(
+                (1.0 if adapted else 0.05)
+                * torch.randn(weight.shape, generator=torch.Generator().manual_seed(7))
+                * weight.requires_grad
+            )
+    batch, rows = collate(GROUPS), BATCH.rows
+    see = dataclasses.replace(SEE, learner=learner)
+    found = taught(made(get_component("teacher", "reference")), see, batch, GROUPS, 1 << 20)
+    assert found.top is not None
+    with torch.no_grad():
+        before, now = (
+            model(rows.token_RT, attention_mask=(torch.arange(rows.token_RT.shape[1]) < rows.length_R[:, None]).long())
+            .logits[:, :-1].log_softmax(-1) for model in (start, policy)
+        )  # fmt: skip
+    inside = rows.mask_RT[:, 1:]
+    token_RT1 = rows.token_RT[:, 1:, None]
+    assert found.turns.tokens is not None
+    said = found.turns.tokens.signals["token_teacher_logp"][:, 1:][inside]
+    assert torch.allclose(said.float(), before.gather(-1, token_RT1)[..., 0][inside], atol=1e-4)
+    own = now.gather(-1, found.top.token_RTJ[:, 1:])
+    whole = TeacherTop(found.top.token_RTJ[:, 1:], found.top.teacher_logp_RTJ[:, 1:], own)
+    tokens = dataclasses.replace(token_batch([[-1]]), top=whole, mask_RT=inside)
+    loss_RT = get_component("loss", "distill").build({})(tokens).loss_RT
+    kl = (before.exp() * (before - now)).sum(-1)
+    assert torch.allclose(loss_RT[inside], kl[inside], atol=1e-3)
+    assert float(kl[inside].mean()) > 0.01

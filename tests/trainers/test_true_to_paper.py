@@ -22,7 +22,8 @@ SHOP = {"suite": "shop/quick", "model": {"path": "Qwen/Qwen3-0.6B"}}
 SUPERHF = {
     "credit": {"name": "psr_nsr", "positive": 1, "negative": 0, "success": -1e9},
     "filter": {"name": "ranked", "keep": "best"},
-    "loss": ["nll", {"name": "rapo", "failure": 1, "success": 1, "weight": 0.23}],
+    "loss": ["nll", {"name": "distill", "weight": 0.23}],
+    "teacher": {"name": "reference", "top": 1 << 20},
 }
 
 

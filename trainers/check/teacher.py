@@ -33,7 +33,9 @@ def scene() -> tuple[TrainingBatch, list[Group], SignalContext]:
     """A batch of a small shop, and what a teacher sees of the run."""
     groups, _ = played_with(as_played, "shop/quick", groups=1, size=2)
     renderer = untrained_policy().renderer
-    learner = Learner(load_model(toy_model(), torch.device("cpu")), OptimizerOptions())
+    cpu = torch.device("cpu")
+    reference = load_model(toy_model(), cpu, frozen=True)
+    learner = Learner(load_model(toy_model(), cpu), OptimizerOptions(), reference=reference)
     see = SignalContext(frozenset(), learner, renderer.tokenizer, renderer, 2048, {})
     return collate(groups), groups, see
 

@@ -93,7 +93,7 @@ class Learner:
         """Log-probabilities of the sampled tokens, (R, T), on the CPU; zero outside rows ``row_M``."""
         logp_RT = torch.zeros(rows.mask_RT.shape)
         with contextlib.ExitStack() as stack:
-            model = self._reference(stack) if reference else self.model
+            model = self.reference_model(stack) if reference else self.model
             for index_M in itertools.chain(*self._own(self._cut(rows, row_M))):
                 if not len(index_M):
                     self.reader.nothing(model)
@@ -407,7 +407,7 @@ class Learner:
                 metrics.add({gap.metric: size}, weight)
         return loss
 
-    def _reference(self, stack: contextlib.ExitStack) -> nn.Module:
+    def reference_model(self, stack: contextlib.ExitStack) -> nn.Module:
         """The frozen model, or this one with its adapters off for as long as ``stack`` lives."""
         if self.reference is not None:
             return self.reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Literal
@@ -70,6 +70,23 @@ def histories_of(path: str) -> Mapping[str, list[float]]:
     return {task: [mean(visits[update]) for update in sorted(visits)] for task, visits in found.items()}
 
 
+def ids_of(path: str) -> Collection[str]:
+    """The tasks of a JSON list of ids.
+
+    Raises:
+        RecipeError: there is none.
+    """
+    try:
+        found = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecipeError(
+            f"sampler 'listed': {path} cannot be read ({type(error).__name__}).", "Name a file of JSON."
+        ) from error
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise RecipeError(f"sampler 'listed': {path} is no list of ids.", 'Write ["ID", "ID", …].')
+    return frozenset(found)
+
+
 @component("sampler", "listed", paper="2504.20571")
 class ListedTasks(Sampler):
     """Those of the first ``size`` training tasks that earlier evaluations or a run chose; few are repeated to fill an update.
@@ -78,7 +95,8 @@ class ListedTasks(Sampler):
     ``high`` of its runs or more, or the strong one in ``low`` or less; what an evaluation lacks counts as never solved. 1-shot RLVR
     (Wang et al. 2025): of these, the ``keep`` tasks whose success varied most over the updates of a ``run`` that played them, by its
     deviation (``score: std``) or by how it follows the mean of all (``lim``: 1 − Σ(v_k − m_k)²/Σ(1 − m_k)²). Each of the options weak,
-    strong and run names a folder, or nothing. Repeats are groups of their own, with seeds of their own. A checkpoint has the list, so
+    strong and run names a folder, or nothing. ``tasks`` names a JSON list of ids, such as the balanced one that ``turnwise audit eval``
+    draws of what is known without tools and what is not (IKEA): others are left out. Repeats are groups of their own, with seeds of their own. A checkpoint has the list, so
     that a resumed run plays it whatever became of the folders: ours. Tasks that the run never played are not ranked.
 
     Worked by hand from the book: both scores of four histories, and five pairs of weak and strong success.
@@ -107,33 +125,37 @@ class ListedTasks(Sampler):
         run: str = "",
         keep: int = 1,
         score: Literal["std", "lim"] = "std",
+        tasks: str = "",
     ) -> None:
         super().__init__(setup)
         require_option("listed", size > 0, f"size={size} holds no task", "Give 1 or more.")
         require_option("listed", keep > 0, f"keep={keep} keeps no task", "Give 1 or more.")
         require_option("listed", 0 <= low <= 1, f"low {low:g} is no success", "Give one from 0 to 1.")
         require_option("listed", 0 <= high <= 1, f"high {high:g} is no success", "Give one from 0 to 1.")
-        tasks = [*range(size)]
-        ids = {i: setup.request(i).task.id for i in tasks} if weak or strong or run else {}
+        left = [*range(size)]
+        ids = {i: setup.request(i).task.id for i in left} if tasks or weak or strong or run else {}
+        if tasks:
+            named = ids_of(tasks)
+            left = [i for i in left if ids[i] in named]
         if weak:
             rates = rates_of(weak)
-            tasks = [i for i in tasks if rates.get(ids[i], 0.0) < high]
+            left = [i for i in left if rates.get(ids[i], 0.0) < high]
         if strong:
             rates = rates_of(strong)
-            tasks = [i for i in tasks if rates.get(ids[i], 0.0) > low]
+            left = [i for i in left if rates.get(ids[i], 0.0) > low]
         if run:
             past = histories_of(run)
-            tasks = [i for i in tasks if ids[i] in past]
-            scored = (spreads if score == "std" else alignments)([past[ids[i]] for i in tasks])
-            ranked = sorted(zip(scored, tasks, strict=True), key=lambda pair: -pair[0])
-            tasks = [task for _, task in ranked[:keep]]
+            left = [i for i in left if ids[i] in past]
+            scored = (spreads if score == "std" else alignments)([past[ids[i]] for i in left])
+            ranked = sorted(zip(scored, left, strict=True), key=lambda pair: -pair[0])
+            left = [task for _, task in ranked[:keep]]
         require_option(
             "listed",
-            bool(tasks),
+            bool(left),
             f"none of the first {size} training tasks is left",
             "Evaluate or play them (their ids must be those of these suites on train), or widen size, low and high.",
         )
-        self.chosen = tasks
+        self.chosen = left
         self.restore(PartState())
 
     def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]:

@@ -7,6 +7,7 @@ loss may also ask for ``teacher_top``, the tokens that the teacher finds likelie
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group, PartState, TeacherTop
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
+from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, head_rows
 from turnwise.trainers.signal.core import SignalContext
 
@@ -44,6 +46,9 @@ class Teacher:
 
     model: nn.Module | None = None
     """The model that teaches; None: the policy as it is now. Its head may have other rows than the policy's (:class:`CutModel`)."""
+
+    of_reference: bool = False
+    """True if the learner's frozen reference teaches."""
 
     writes_anew: bool = False
     """True if it renders conversations again, as the environment told them. A program (the recipe's ``agent``) may have told the
@@ -95,6 +100,12 @@ class CutModel(nn.Module):
         return found
 
 
+def _model_of(teacher: Teacher, learner: Learner, stack: contextlib.ExitStack) -> nn.Module:
+    if teacher.of_reference:
+        return learner.reference_model(stack)
+    return learner.model if teacher.model is None else teacher.model
+
+
 def taught(
     teacher: Teacher, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], top: int
 ) -> TrainingBatch:
@@ -114,12 +125,7 @@ def taught(
             f"A teacher's context of {int(rows.length_R.max())} tokens does not fit the model's {see.context}.",
             "Shorten what it is told, or raise the model's context.",
         )
-    model = learner.model if teacher.model is None else teacher.model
-    inside_RT, known = batch.rows.mask_RT, head_rows(model)
-    says = CutModel(model, head_rows(learner.model)) if known > head_rows(learner.model) else model
-
-    def readable(these: TokenRows) -> TokenRows:
-        return these._replace(token_RT=these.token_RT.clamp(max=known - 1))
+    inside_RT = batch.rows.mask_RT
 
     def placed(found: Tensor) -> Tensor:
         x = found.new_zeros(*inside_RT.shape, *found.shape[2:])
@@ -128,8 +134,11 @@ def taught(
 
     logp_RT = torch.zeros(rows.mask_RT.shape)
     tops: list[Tensor] = []
-    with torch.no_grad():
-        asked, reader = readable(rows), learner.reader
+    with torch.no_grad(), contextlib.ExitStack() as stack:
+        model = _model_of(teacher, learner, stack)
+        known, wanted = head_rows(model), head_rows(learner.model)
+        says = CutModel(model, wanted) if known > wanted else model
+        asked, reader = rows._replace(token_RT=rows.token_RT.clamp(max=known - 1)), learner.reader
         for index_N in reader.cut(model, asked, learner.options.micro_tokens):
             part = asked.select(index_N)
             width = part.mask_RT.shape[1]
