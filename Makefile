@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart sandboxes browser test test-fast test-full test-full-1 test-full-2 mutants pages lint site clean
+.PHONY: install quickstart sandboxes browser worlds test test-fast test-full test-full-1 test-full-2 mutants pages lint site clean
 export OMP_WAIT_POLICY ?= passive
 # Some machines set it: each worker and each process of a test would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,6 +15,9 @@ sandboxes: install ## bubblewrap, Docker and a private daemon, where this is roo
 
 browser: install ## Chromium for the web environments, where this is root on Debian; else says what to do
 	@python3 scripts/install.py --browser
+
+worlds: install ## the interpreters of packages of others (2 GB), which make test-full plays; it says "not run" of those that are missing
+	@PYTHONPATH=src .venv/bin/python -c "from turnwise.envs.foreign import named; [named.add(w.name, told=print) for w in named.worlds() if not w.ready]"
 
 # docs/testing.md: the tiers, their times, and what `full` keeps beside what `test` runs.
 PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder

@@ -124,8 +124,7 @@ def requests_for(
     except ValueError:
         raise NotFoundError("split", str(split), (known.value for known in Split)) from None
     count = math.ceil(episodes / k)
-    if suite.listed and suite.size:
-        count = min(count, suite.size)
+    count = min(count, suite.length(split) or count)
     return (
         Request(task, derive_rng("evaluate", suite.name, split.value, seed, index, run).getrandbits(53))
         for index, task in enumerate(suite_tasks(suite, split, count))

@@ -44,6 +44,22 @@ BENCHMARKS: Mapping[str, tuple[Benchmark, ...]] = {
     "livecodebench": (
         Benchmark("livecodebench:PATH", "LiveCodeBench, code generation.", "400 to 1,055, by release", "its own tests", _SANDBOX, "a release's JSONL of huggingface.co/datasets/livecodebench/code_generation_lite"),
     ),
+    "gsm8k": (
+        Benchmark("gsm8k:FILE", "GSM8K, with an exact calculator.", "1,319 (test), 7,473 (train)", "the number after ####", "nothing", "test.jsonl of github.com/openai/grade-school-math"),
+    ),
+    "math": (
+        Benchmark("math:PATH", "MATH, with an exact calculator.", "5,000 (test), 500 (MATH-500)", "its comparison of texts", "nothing", "the folder of github.com/hendrycks/math, or a list as JSONL"),
+    ),
+    "aime": (
+        Benchmark("aime:FILE", "AIME of a year, with an exact calculator.", "30 a year", "the whole number", "nothing", "a JSONL with problem and answer"),
+    ),
+    "searchqa": (
+        Benchmark("searchqa:FILE[+CORPUS]", "NQ, over a corpus or a server.", "3,610 (test)", "exact match, F1 (SQuAD's)", "a corpus as JSONL, or Search-R1's server", "nq/test.jsonl of huggingface.co/datasets/RUC-NLPIR/FlashRAG_datasets"),
+        Benchmark("searchqa:FILE[+CORPUS]", "HotpotQA, over its own paragraphs or a corpus.", "7,405 (dev)", "exact match, F1 (SQuAD's)", "nothing", "hotpot_dev_distractor_v1.json of hotpotqa.github.io"),
+        Benchmark("searchqa:FILE[+CORPUS]", "2WikiMultihopQA, likewise.", "12,576 (dev)", "exact match, F1 (SQuAD's)", "nothing", "dev.json of github.com/Alab-NII/2wikimultihop"),
+        Benchmark("searchqa:FILE[+CORPUS]", "MuSiQue, likewise.", "2,417 (dev)", "exact match, F1 (SQuAD's)", "nothing", "musique_ans_v1.0_dev.jsonl of github.com/StonyBrookNLP/musique"),
+        Benchmark("searchqa:FILE+CORPUS", "Bamboogle, over a corpus or a server.", "125", "exact match, F1 (SQuAD's)", "a corpus as JSONL, or Search-R1's server", "bamboogle/test.jsonl of huggingface.co/datasets/RUC-NLPIR/FlashRAG_datasets"),
+    ),
     "swebench": (
         Benchmark("swebench:PATH", "Rows of SWE-bench's kind: Lite, Verified, Gym, SWE-smith.", "300, 500, …", _ROWS, "Docker, and an image for each row", "the rows as JSONL, of huggingface.co/datasets/SWE-bench"),
     ),
@@ -64,6 +80,9 @@ BENCHMARKS: Mapping[str, tuple[Benchmark, ...]] = {
     ),
     "scienceworld": (
         Benchmark("scienceworld:TASK", "A school laboratory.", "30 types, 7,207 variations", "its own score", "Java, 34 MB", "turnwise worlds add scienceworld"),
+    ),
+    "verifiers": (
+        Benchmark("verifiers:TASKSET", "Tasksets of verifiers v1, for one agent.", "the taskset's", "the taskset", "320 MB", "turnwise worlds add verifiers"),
     ),
     "openenv": (
         Benchmark("openenv:URL", "Any server of OpenEnv's protocol.", "the server's seeds", "the server", "the server", "turnwise worlds add openenv"),

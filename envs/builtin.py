@@ -82,6 +82,10 @@ ENVS = {
 }
 
 FILE_ENVS = {
+    "turnwise/Math-v0": (
+        "turnwise.envs.small.maths:MathEnv",
+        "Published problems of mathematics (GSM8K, MATH, AIME), with an exact calculator.",
+    ),
     "turnwise/Image-v0": (
         "turnwise.envs.images.env:ImageEnv",
         "Working in the image that a task brings: rows of SWE-bench's kind, folders of Harbor and Terminal-Bench.",
@@ -106,6 +110,10 @@ FILE_ENVS = {
         "turnwise.envs.foreign.openenv:OpenEnvEnv",
         "Episodes of a server of OpenEnv's protocol (turnwise worlds add openenv).",
     ),
+    "foreign/Verifiers-v0": (
+        "turnwise.envs.foreign.verifiers:VerifiersEnv",
+        "Tasksets of verifiers v1, with their own harness (turnwise worlds add verifiers).",
+    ),
     "foreign/ScienceWorld-v0": (
         "turnwise.envs.foreign.scienceworld:ScienceWorldEnv",
         "ScienceWorld's tasks of a school laboratory (turnwise worlds add scienceworld; needs Java).",
@@ -119,12 +127,17 @@ FORMS = {
     "mbpp": "turnwise.envs.code.published:mbpp_suite",
     "evalplus": "turnwise.envs.code.published:evalplus_suite",
     "livecodebench": "turnwise.envs.code.published:livecodebench_suite",
+    "searchqa": "turnwise.envs.search.tasks:searchqa_suite",
+    "gsm8k": "turnwise.envs.small.maths:gsm8k_suite",
+    "math": "turnwise.envs.small.maths:math_suite",
+    "aime": "turnwise.envs.small.maths:aime_suite",
     "harbor": "turnwise.envs.images.tasks:folders_suite",
     "reasoning-gym": "turnwise.envs.foreign.reasoning_gym:suite_of",
     "textarena": "turnwise.envs.foreign.textarena:suite_of",
     "textworld-express": "turnwise.envs.foreign.textworld_express:suite_of",
     "bfcl": "turnwise.envs.foreign.bfcl:suite_of",
     "openenv": "turnwise.envs.foreign.openenv:suite_of",
+    "verifiers": "turnwise.envs.foreign.verifiers:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "judging": "turnwise.envs.judging.tasks:log_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",

@@ -317,8 +317,9 @@ def suite_tasks(suite: Suite, split: Split, n: int, *, start: int = 0) -> Iterat
         DeadlineError: making one takes more than ``GENERATE_S``.
     """
     cls, what = env_class(suite.env), f"generate() of {suite.env}"
+    length = suite.length(split)
     for index in range(start, start + n):
-        knobs = {**suite.knobs, "index": index % suite.size} if suite.listed and suite.size else suite.knobs
+        knobs = {**suite.knobs, "index": index % length} if length else suite.knobs
         try:
             task = limited(what, GENERATE_S, cls.generate, suite.rng(split, index), split, **knobs)
         except TypeError:

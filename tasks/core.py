@@ -128,11 +128,13 @@ class Suite:
     It can be asked for as many tasks as wanted. ``size`` says where they repeat: how many different ones 2,000
     training tasks are; None where tasks do not run out.
 
-    A ``listed`` suite is a published list: it has ``size`` tasks in a given order, the same in each split, and its generator is
-    told the ``index`` of the one that is wanted.
+    A ``listed`` suite is a published list: it has ``size`` tasks in a given order, the same in each split, or as many as ``splits``
+    says in splits that were published. Its generator is told the ``index`` of the one that is wanted, in its split.
 
     ``language`` says whether its test tasks are worded as no training task is: ``held out``, or in a line why they are
     not; empty where nobody has said.
+
+    ``note`` is what is said beside all figures of it, such as that rows of its file cannot be read.
 
     ``planted`` says what its tasks are planted as (``impossible`` or ``canary``, envs/planted.py); empty: they are ordinary ones.
 
@@ -148,6 +150,22 @@ class Suite:
     listed: bool = False
     language: str = ""
     planted: Literal["", "impossible", "canary"] = ""
+    note: str = ""
+    splits: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def length(self, split: Split) -> int | None:
+        """The number of tasks of a split of a published list; None where tasks are drawn.
+
+        Raises:
+            EnvError: none were published in this split.
+        """
+        if not self.listed:
+            return None
+        found = self.splits.get(split.value, 0) if self.splits else self.size
+        if found == 0:
+            known = ", ".join(f"{name} {n}" for name, n in self.splits.items() if n)
+            raise EnvError(f"{self.name} has no {split.value} tasks.", f"Published are: {known or 'none'}.")
+        return found
 
     def rng(self, split: Split, index: int) -> random.Random:
         """The generator from which task ``index`` of ``split`` is made."""

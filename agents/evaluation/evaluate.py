@@ -77,6 +77,7 @@ class Evaluation:
         programs: how agents' programs ended, and what they were refused.
         search: what searches took, and what they looked at that a deployment could not.
         stopped: why it stopped before all episodes were played; "" if it did not.
+        panel: name, version and hash of the panel that it is a part of (envs/panels.py); "" if it is of none.
     """
 
     suite: str
@@ -108,6 +109,7 @@ class Evaluation:
     pass_hat_k_interval: Interval | None = None
     pass_at_k_bound: Interval | None = None
     pass_hat_k_bound: Interval | None = None
+    panel: str = ""
 
     @property
     def excluded(self) -> int:
@@ -302,6 +304,7 @@ async def evaluate_async(
             search=search,
         )
         name, notes = search_name(search, player), tuple(getattr(player, "notes", ()))
+    notes = (*_said_of(suite, Split(split), math.ceil(episodes / k)), *notes)
     result = summarize(
         [played[index] for index in sorted(played)],
         suite=suite.name,
@@ -319,6 +322,13 @@ async def evaluate_async(
 
 
 evaluate = blocking(evaluate_async)
+
+
+def _said_of(suite: Suite, split: Split, tasks: int) -> tuple[str, ...]:
+    """Say what keeps the figures of a published list from being published ones."""
+    length = suite.length(split)
+    part = f"{tasks} of the {length} tasks of {suite.name} were played: this is no published score."
+    return tuple(filter(None, (suite.note, part if length and tasks < length else "")))
 
 
 def summarize(

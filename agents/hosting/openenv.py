@@ -19,12 +19,13 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pydantic
 from aiohttp import WSMsgType, web
 
 from turnwise.agents.execution.threads import in_thread
+from turnwise.blame import describe
 from turnwise.doors import Door, open_door
 from turnwise.envs.core import tool_specs
 from turnwise.envs.messages import Message, Messages
@@ -37,23 +38,28 @@ MOST_BYTES = 1 << 20  # of a message
 
 
 class OfferedCall(pydantic.BaseModel, extra="forbid"):
-    """A call of a tool."""
+    """A call of a tool; its answer carries ``id``, where one is given."""
 
     name: str
     arguments: dict[str, Any] = {}
+    id: str = ""
 
 
 class OfferedAction(pydantic.BaseModel, extra="forbid"):
-    """An agent's turn: words, calls, or both."""
+    """An agent's turn: words, calls, or both. ``malformed`` says why a call that it attempted cannot be read."""
 
     text: str = ""
     calls: list[OfferedCall] = []
+    malformed: str = ""
     metadata: dict[str, Any] = {}
 
     def message(self, turn: int) -> Message:
         """The same as the environment hears it."""
-        calls = (ToolCall(one.name, one.arguments, f"call_{turn}_{n}") for n, one in enumerate(self.calls))
-        return Message("assistant", self.text, tuple(calls))
+        calls = (
+            ToolCall(one.name, one.arguments, one.id or f"call_{turn}_{n}")
+            for n, one in enumerate(self.calls)
+        )
+        return Message("assistant", self.text, tuple(calls), malformed=self.malformed)
 
 
 class OfferedReset(pydantic.BaseModel, extra="forbid"):
@@ -187,6 +193,11 @@ class SuiteServer:
                 answer = await self._answered(session, said.data)
             except _Refused as refused:
                 answer = _error(refused.code, str(refused))
+            except TurnwiseError as error:
+                answer = _error("EXECUTION_ERROR", f"{error.cause} {error.remedy}")
+            except Exception as error:  # noqa: BLE001 (an environment may raise anything)
+                told = f"The environment of {self.suite} raises {describe(error)}"
+                answer = _error("EXECUTION_ERROR", f"{told}; the episode stands where it stood.")
             if answer is None:
                 return
             await socket.send_json(answer)
@@ -234,8 +245,6 @@ class SuiteServer:
             raise _Refused(
                 "EXECUTION_ERROR", f"It took more than {self.limits.step_s:g} s; the episode is given up."
             ) from None
-        except TurnwiseError as error:
-            raise _Refused("EXECUTION_ERROR", f"{error.cause} {error.remedy}") from error
 
     def _begin(self, session: _Session, asked: OfferedReset) -> dict[str, Json]:
         index = asked.index if asked.index is not None else asked.seed
@@ -243,6 +252,7 @@ class SuiteServer:
             index, self._next = self._next, self._next + 1
         seed = index if asked.seed is None else asked.seed
         session.close()
+        session.episode = None  # what comes next may fail
         session.episode, session.told = OfferedEpisode(self.suite, index, self.split, seed), []
         session.about = {"episode_id": asked.episode_id or secrets.token_hex(8), "index": index, "seed": seed}
         return session.seen(session.episode.opening, None, {})
@@ -320,8 +330,14 @@ def _schemas() -> dict[str, Json]:
     return {"action": OfferedAction.model_json_schema(), "observation": seen, "state": state}
 
 
+class Served(Protocol):
+    """A server whose application is run."""
+
+    app: web.Application
+
+
 async def serve_openenv(
-    server: Callable[[Callable[[], Door]], SuiteServer],
+    server: Callable[[Callable[[], Door]], Served],
     host: str,
     port: int,
     token: str,

@@ -15,9 +15,8 @@ from typing import Any
 
 from turnwise.envs.code.datasets import json_case, unpacked_tests
 from turnwise.envs.code.problem import CodeCase, CodeProblem
-from turnwise.errors import EnvError
+from turnwise.envs.published import PublishedRows, published_suite, read_rows
 from turnwise.tasks.core import Suite, Task
-from turnwise.texts import read_json_lines
 
 ENV = "turnwise/Code-v0"
 _ENTRY = "_passed"
@@ -46,9 +45,7 @@ def livecodebench_suite(path: str) -> Suite:
 
 def _suite(form: str, path: str) -> Suite:
     knobs = {"published": form, "dataset": path}
-    return Suite(
-        f"{form}:{path}", ENV, f"The problems of {path}.", knobs, len(load_published(form, path)), listed=True
-    )
+    return published_suite(form, ENV, f"The problems of {path}.", knobs, _rows(form, path))
 
 
 def published_task(form: str, path: str, index: int) -> Task:
@@ -58,25 +55,20 @@ def published_task(form: str, path: str, index: int) -> Task:
     return Task(ENV, problem.statement, options, {"solution": problem.solution})
 
 
-@lru_cache(8)
 def load_published(form: str, path: str) -> tuple[tuple[str, CodeProblem], ...]:
-    """The problems of a JSONL file by their names, in its order.
+    """The problems of a JSONL file by their names, in its order; rows that cannot be read are left out, as its suite says.
 
     Raises:
-        EnvError: there is no such file, or a line is not of this form.
+        EnvError: there is no such file, or no line is of this form.
     """
-    found: list[tuple[str, CodeProblem]] = []
-    for number, row in read_json_lines(path, "Name a JSONL file."):
-        try:
-            found.append(_READERS[form](row))
-        except (ValueError, KeyError, TypeError, SyntaxError) as error:
-            raise EnvError(
-                f"{path}:{number} is not a problem of {form}: {type(error).__name__}: {error}.",
-                f"Is it another form? {', '.join(f'{known}:{path}' for known in _READERS if known != form)}",
-            ) from None
-    if not found:
-        raise EnvError(f"{path} has no problems.", "Name a JSONL file.")
-    return tuple(found)
+    return _rows(form, path).rows
+
+
+@lru_cache(8)
+def _rows(form: str, path: str) -> PublishedRows[tuple[str, CodeProblem]]:
+    others = ", ".join(f"{known}:{path}" for known in _READERS if known != form)
+    remedy = f"Name a JSONL file. Is it another form? {others}"
+    return read_rows(path, f"a problem of {form}", _READERS[form], remedy)
 
 
 def _humaneval(row: Mapping[str, Any]) -> tuple[str, CodeProblem]:

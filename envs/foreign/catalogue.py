@@ -36,6 +36,10 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     "openenv": CatalogueEntry(
         ("openenv==0.10.0",), "Environments that a server of OpenEnv's protocol keeps."
     ),
+    "verifiers": CatalogueEntry(
+        ("verifiers==0.4.0",),
+        "Tasksets of verifiers v1: those it brings, installed ones, and folders of packages.",
+    ),
     "scienceworld": CatalogueEntry(
         ("scienceworld==1.2.3",), "30 types of tasks of a school laboratory, 7,207 variations.", needs="java"
     ),

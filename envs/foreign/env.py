@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import ClassVar
 
 from turnwise.envs.core import Transition
@@ -16,7 +17,7 @@ from turnwise.envs.foreign.named import python_of
 from turnwise.envs.foreign.state import ForeignState, WorldAnswer
 from turnwise.envs.messages import Message
 from turnwise.envs.replaying import ReplayedEnv, WorldPool
-from turnwise.tasks.core import Json, Task, digest
+from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.core import Tool, ToolError
 
 _PLANS = 1000  # of tasks that are kept
@@ -96,6 +97,11 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
             return live.list(asked)
         finally:
             cls.pool.give(kind, live)
+
+    @staticmethod
+    def seed_of(rng: Random, split: Split, most: int = 2**28) -> int:
+        """Draw a seed for a world whose tasks are seeds: each split has ``most`` of its own."""
+        return len(Split) * rng.randrange(most) + list(Split).index(split)
 
     # --- inside ----------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class OpenEnvEnv(ForeignEnv):
             raise EnvError(
                 "OpenEnv-v0 has no tasks of its own.", "Name a server: openenv:http://127.0.0.1:8000."
             )
-        seed = len(Split) * rng.randrange(2**28) + list(Split).index(split)
+        seed = cls.seed_of(rng, split)
         return Task(
             ENV,
             f"OpenEnv at {url}, seed {seed}",

@@ -32,7 +32,7 @@ class ReasoningGymEnv(ForeignEnv):
             raise EnvError(
                 "ReasoningGym-v0 has no tasks of its own.", "Name a data set: reasoning-gym:chain_sum."
             )
-        seed = len(Split) * rng.randrange(2**28) + list(Split).index(split)
+        seed = cls.seed_of(rng, split)
         known = {"gold_known": False} if dataset in _GOLDLESS else {}
         options = {"dataset": dataset, "seed": seed, **({"knobs": knobs} if knobs else {}), **known}
         return Task(ENV, f"reasoning-gym {dataset}, seed {seed}", options)

@@ -63,4 +63,7 @@ def suite_of(path: str) -> Suite:
     """
     if path not in _tasks():
         raise NotFoundError("task of ScienceWorld", path, _tasks())
-    return Suite(f"scienceworld:{path}", ENV, f"ScienceWorld's {path}.", {"task": path})
+    splits = {split: len(found) for split, found in _variations(path).items()}
+    return Suite(
+        f"scienceworld:{path}", ENV, f"ScienceWorld's {path}.", {"task": path}, listed=True, splits=splits
+    )

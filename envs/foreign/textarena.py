@@ -26,7 +26,7 @@ class TextArenaEnv(ForeignEnv):
         """A seed of a game; splits have seeds of their own."""
         if not game or knobs:
             raise EnvError("TextArena-v0 has no tasks of its own.", "Name a game: textarena:Mastermind-v0.")
-        seed = len(Split) * rng.randrange(2**28) + list(Split).index(split)
+        seed = cls.seed_of(rng, split)
         return Task(ENV, f"TextArena {game}, seed {seed}", {"game": game, "seed": seed})
 
 

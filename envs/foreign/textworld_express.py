@@ -60,4 +60,6 @@ def suite_of(path: str) -> Suite:
     """
     if path not in _games():
         raise NotFoundError("game of TextWorldExpress", path, _games())
-    return Suite(f"textworld-express:{path}", ENV, f"TextWorldExpress's {path}.", {"game": path})
+    splits = {split: len(found) for split, found in _seeds(path).items()}
+    about = f"TextWorldExpress's {path}."
+    return Suite(f"textworld-express:{path}", ENV, about, {"game": path}, listed=True, splits=splits)

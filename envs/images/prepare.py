@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.envs.images.tasks import ImageTask
-from turnwise.errors import InfraError
+from turnwise.envs.swe.importers import services_beside
+from turnwise.errors import EnvError, InfraError
 from turnwise.tools.sandbox.backends.docker import DockerBackend
 from turnwise.tools.sandbox.core import Root, SandboxImage
 from turnwise.tools.sandbox.files import Layer
@@ -30,6 +31,7 @@ def start_of(backend: DockerBackend, task: ImageTask) -> SandboxImage:
 
     Raises:
         InfraError: the image is not there and cannot be built.
+        EnvError: the task needs other containers beside this one.
     """
     reference = _linked(backend, _base(backend, task))
     about = backend.client().images.get(reference).attrs["Config"]
@@ -48,6 +50,11 @@ def _base(backend: DockerBackend, task: ImageTask) -> str:
     file = context / "Dockerfile"
     if not file.is_file():
         raise InfraError(f"{context} has no Dockerfile any more.", "Put the task's folder back.")
+    if beside := services_beside(context):
+        raise EnvError(
+            f"The task of {context} needs other containers beside its own: {', '.join(beside)}.",
+            f"One container is played here. Harbor plays it: harbor run -p {context.parent}",
+        )
     tag = f"turnwise-task:{_digest(context)}"
     if _has(backend, tag):
         return tag

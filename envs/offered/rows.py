@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
+from turnwise.durable import write_whole
 from turnwise.envs.core import tool_specs
 from turnwise.envs.offered.session import OfferedEpisode
-from turnwise.tasks.core import Json, Split, digest
+from turnwise.tasks.core import Json, Split, canonical, digest
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,14 @@ def task_rows(suite: str, n: int, *, split: Split = Split.TRAIN, start: int = 0)
         yield OfferedRow(
             suite, str(split), index, index, task.id, task.env, prompt, tools, digest(prompt, tools)
         )
+
+
+def write_rows(suite: str, file: Path, n: int, *, split: Split = Split.TRAIN, start: int = 0) -> None:
+    """Write such rows, one JSON object a line.
+
+    Raises:
+        NotFoundError: there is no such suite.
+        EnvError: several agents play in it.
+    """
+    rows = task_rows(suite, n, split=split, start=start)
+    write_whole(file, "".join(canonical(row.to_json()) + "\n" for row in rows))

@@ -7,6 +7,7 @@ point or a minus sign inside a number is kept ("3.5" is not "35"), and numbers a
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -106,6 +107,33 @@ def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> Answ
         for gold in accepted
     )
     return AnswerVerdict(float(em), f1, float(em or (inside and not listed)))
+
+
+def squad_normalise(text: str) -> str:
+    """The words that count as SQuAD has it, which HotpotQA, FlashRAG and Search-R1 follow: a point in a number counts for nothing.
+
+    >>> squad_normalise("The  Mills, of U.S.A. 3.5")
+    'mills of usa 35'
+    """
+    bare = "".join(each for each in text.lower() if each not in string.punctuation)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def squad_judge(answer: str, golds: Sequence[str]) -> AnswerVerdict:
+    """Score ``answer`` as it was published: the best over all accepted answers, and F1 0 where one of both is a mere yes or no.
+
+    >>> squad_judge("It is the Velmora", ["Velmora"])
+    AnswerVerdict(em=0.0, f1=0.5, sub_em=1.0)
+    >>> squad_judge("yes it is", ["yes"]).f1, squad_judge("3.5", ["35"]).em
+    (0.0, 1.0)
+    """
+    said = squad_normalise(answer)
+    scores = [AnswerVerdict(0.0, 0.0, 0.0)]
+    for gold in map(squad_normalise, golds):
+        closed = {said, gold} & {"yes", "no", "noanswer"} and said != gold
+        f1 = 0.0 if closed else _f1(said.split(), gold.split())
+        scores.append(AnswerVerdict(float(said == gold), f1, float(gold in said)))
+    return AnswerVerdict(*map(max, zip(*scores, strict=True)))
 
 
 def _equal(words: Sequence[str], gold: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from turnwise.envs.published import PublishedRows, read_rows
 from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.question import Rubric, SearchQuestion
@@ -30,6 +31,7 @@ class Paragraph(NamedTuple):
     supports: bool
 
 
+_KNOWN = "Known: HotpotQA, 2Wiki, MuSiQue, NQ, Bamboogle, and FlashRAG's `golden_answers`."
 _FORMS = "Give a JSON array or JSONL."
 
 
@@ -40,10 +42,30 @@ def load_questions(path: str | Path) -> tuple[list[SearchQuestion], list[Passage
         EnvError: the file is not there, or a record is none of a known format; it is named.
     """
     passages: dict[tuple[str, str], int] = {}
-    questions = [
-        _question(record, f"{path}, record {n}", passages) for n, record in enumerate(_records(path), start=1)
-    ]
-    return questions, [Passage(title, text, str(at)) for (title, text), at in passages.items()]
+    questions: list[SearchQuestion] = []
+    for n, record in enumerate(_records(path), start=1):
+        try:
+            questions.append(_question(record, passages))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise EnvError(
+                f"{path}, record {n} is no question of a known format: {error!r}.", _KNOWN
+            ) from None
+    return questions, _passages(passages)
+
+
+def load_published_questions(path: str) -> tuple[PublishedRows[SearchQuestion], list[Passage]]:
+    """The same as published rows: a record that is none of a known format is left out, and named.
+
+    Raises:
+        EnvError: the file has no question.
+    """
+    passages: dict[tuple[str, str], int] = {}
+    rows = read_rows(path, "a question of a known format", lambda row: _question(row, passages), _KNOWN)
+    return rows, _passages(passages)
+
+
+def _passages(found: Mapping[tuple[str, str], int]) -> list[Passage]:
+    return [Passage(title, text, str(at)) for (title, text), at in found.items()]
 
 
 def _records(path: str | Path) -> Iterator[Any]:
@@ -58,18 +80,20 @@ def _records(path: str | Path) -> Iterator[Any]:
         raise EnvError(f"The questions {path} cannot be read: {error}.", _FORMS) from None
 
 
-def _question(record: Any, where: str, passages: dict[tuple[str, str], int]) -> SearchQuestion:
-    try:
-        text = record["question"]
-        answers = _answers(record)
-        paragraphs = list(_paragraphs(record))
-        if not isinstance(text, str) or not answers:
-            raise KeyError("answer")
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise EnvError(
-            f"{where} is no question of a known format: {error!r}.",
-            "Known: HotpotQA, 2Wiki, MuSiQue, NQ, and FlashRAG's `golden_answers`.",
-        ) from None
+def _question(record: Any, passages: dict[tuple[str, str], int]) -> SearchQuestion:
+    """A record as a question.
+
+    Raises:
+        KeyError, TypeError, ValueError, IndexError: it is none of a known format.
+    """
+    record = {
+        key[:1].lower() + key[1:]: value for key, value in record.items()
+    }  # Bamboogle has Question, Answer
+    text = record["question"]
+    answers = _answers(record)
+    paragraphs = list(_paragraphs(record))
+    if not isinstance(text, str) or not answers:
+        raise KeyError("answer")
     at = [passages.setdefault((p.title, p.text), len(passages)) for p in paragraphs]
     support = list(dict.fromkeys(i for i, p in zip(at, paragraphs, strict=True) if p.supports))
     titles = list(dict.fromkeys(p.title for p in paragraphs if p.supports))

@@ -148,7 +148,10 @@ class SearchEnv(AgentEnv[SearchState]):
             state.quest.task.options["library"]["type"] == "world"
         ):  # published questions keep their exact match
             text = answers.bare(text, question.text)
-        verdict = answers.judge(text, question.answers, question.rivals)
+        if state.quest.task.options.get("judged") == "squad":
+            verdict = answers.squad_judge(text, question.answers)
+        else:
+            verdict = answers.judge(text, question.answers, question.rivals)
         score: float = getattr(verdict, self.outcome)
         facts = facts_at_answer(state, verdict, right=score == 1.0)
         rewards = final_rewards(self.parts, facts)

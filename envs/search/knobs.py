@@ -92,6 +92,7 @@ class QuestionFileKnobs(SearchLayout, extra="forbid", frozen=True):
     questions: str
     corpus: str = ""  # JSONL; "": the passages that the questions bring along
     limit: int = pydantic.Field(0, ge=0)  # the first so many questions; 0: all
+    index: int | None = None  # the question of this number, as in a published list; judged as published
 
 
 def knobs_of(values: Mapping[str, Json]) -> SearchKnobs | VillageKnobs | QuestionFileKnobs:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from random import Random
 
-from turnwise.envs.search.datasets import load_questions
+from turnwise.envs.published import PublishedRows, published_suite
+from turnwise.envs.search.datasets import load_published_questions, load_questions
 from turnwise.envs.search.forms import FORMS, QuestionDraft
 from turnwise.envs.search.graph import WorldSpec
 from turnwise.envs.search.inquiry import drawn_inquiry, question_line
@@ -22,7 +26,7 @@ from turnwise.envs.search.question import SearchQuestion
 from turnwise.envs.search.village import VillageSpec, village, village_library
 from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.errors import EnvError
-from turnwise.tasks.core import Json, Split, Task
+from turnwise.tasks.core import Json, Split, Suite, Task
 
 
 def draw_task(rng: Random, split: Split, knobs: SearchKnobs | VillageKnobs | QuestionFileKnobs) -> Task:
@@ -54,8 +58,8 @@ def library_of(task: Task) -> LocalLibrary:
             case "corpus":
                 return file_library(source["path"], source["sha256"])
             case _:
-                _questions, library = _loaded(source["path"], source["sha256"])
-                return library
+                load = _published if task.options.get("judged") else _loaded
+                return load(source["path"], source["sha256"])[1]
     except (KeyError, TypeError, ValueError) as error:
         raise EnvError(f"This is no task of {ENV}: {error!r}.", "Take tasks from a search suite.") from None
 
@@ -92,13 +96,16 @@ def _draw_village(rng: Random, split: Split, knobs: VillageKnobs) -> Task | None
 
 
 def _draw_loaded(rng: Random, split: Split, knobs: QuestionFileKnobs) -> Task:
-    from pathlib import Path
-
     sha256 = fingerprint(Path(knobs.questions))
-    questions, _ = _loaded(knobs.questions, sha256)
     source: dict[str, Json] = {"type": "questions", "path": knobs.questions, "sha256": sha256}
     if knobs.corpus:
         source = {"type": "corpus", "path": knobs.corpus, "sha256": fingerprint(Path(knobs.corpus))}
+    if knobs.index is not None:
+        question = _published(knobs.questions, sha256)[0].rows[knobs.index]
+        question = question._replace(evidence=(), rubric=()) if knobs.corpus else question
+        task = _task(question, source, knobs)
+        return replace(task, options={**task.options, "judged": "squad"})
+    questions, _ = _loaded(knobs.questions, sha256)
     chosen = [q for q in questions[: knobs.limit or None] if in_split(split, q.text)]
     if not chosen:
         raise EnvError(
@@ -114,18 +121,30 @@ def _task(question: SearchQuestion, source: Mapping[str, Json], knobs: SearchLay
     return Task(ENV, question.text, {"library": dict(source), **knobs.layout()}, question.gold())
 
 
-_kept: dict[tuple[str, str], tuple[list[SearchQuestion], LocalLibrary]] = {}
+def searchqa_suite(path: str) -> Suite:
+    """The suite ``searchqa:QUESTIONS`` or ``searchqa:QUESTIONS+CORPUS``: a published list of questions, in its order.
+
+    Raises:
+        EnvError: there is no such file, or it has no question.
+    """
+    questions, _, corpus = path.partition("+")
+    rows, _ = _published(questions, fingerprint(Path(questions)))
+    knobs: dict[str, Json] = {"questions": questions, "corpus": corpus, "pages": "tags", "per_page": 3}
+    suite = published_suite("searchqa", ENV, f"The questions of {questions}, in their order.", knobs, rows)
+    return replace(suite, name=f"searchqa:{path}")
 
 
+@lru_cache(8)
+def _published(path: str, sha256: str) -> tuple[PublishedRows[SearchQuestion], LocalLibrary]:
+    rows, passages = load_published_questions(path)
+    return rows, memory_library(f"questions-{sha256}", passages)
+
+
+@lru_cache(8)
 def _loaded(path: str, sha256: str) -> tuple[list[SearchQuestion], LocalLibrary]:
     """The questions of a file, and a library of the passages that they bring."""
-    if (path, sha256) not in _kept:
-        questions, passages = load_questions(path)
-        library = memory_library(f"questions-{sha256}", passages)
-        if len(_kept) >= 8:
-            _kept.pop(next(iter(_kept)))
-        _kept[path, sha256] = questions, library
-    return _kept[path, sha256]
+    questions, passages = load_questions(path)
+    return questions, memory_library(f"questions-{sha256}", passages)
 
 
 _BATCH = 30  # tries on one world, before the next

@@ -152,6 +152,18 @@ def judge_script(task: FolderTask) -> str:
     )
 
 
+def services_beside(context: Path) -> tuple[str, ...]:
+    """Return the containers that a task's `docker-compose.yaml` starts beside the agent's own."""
+    file = context / "docker-compose.yaml"
+    if not file.is_file():
+        return ()
+    try:
+        services = list((read_yaml(file.read_text("utf-8")) or {}).get("services") or ())
+    except (yaml.YAMLError, AttributeError):
+        return ()  # not ours to read: the Dockerfile beside it is what is built
+    return tuple(name for name in services if name != "main")[not ("main" in services) :]
+
+
 def _harbor(folder: Path) -> FolderTask:
     about = tomllib.loads(_read(folder / "task.toml"))
     image = str(about.get("environment", {}).get("docker_image", ""))

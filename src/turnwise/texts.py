@@ -141,13 +141,13 @@ def utf8(data: bytes, name: str, first: int = 1) -> str:
         ) from None
 
 
-def json_rows(lines: Iterable[bytes], name: str, remedy: str) -> Iterator[JsonRow]:
-    """The values of JSON lines, such as a file that is open for bytes; blank lines are passed over.
+def json_rows(lines: Iterable[bytes], name: str, remedy: str, first: int = 1) -> Iterator[JsonRow]:
+    """The values of JSON lines, such as a file that is open for bytes; blank lines are passed over. ``first`` is the number of the first.
 
     Raises:
         FileError: a line is not UTF-8 or no JSON; file and line are named.
     """
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         text = utf8(line, name, number)
         text = text.removeprefix(_BOM) if number == 1 else text
         if not text.strip(" \t\r\n"):

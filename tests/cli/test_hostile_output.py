@@ -67,6 +67,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["serve-engine", "no\x1b[2Jmodel"], True),
     (["serve-openenv", "no\x1b[2Jsuite"], True),
     (["tasks", "no\x1b[2Jsuite", "--out", "tasks.jsonl"], True),
+    (["panel", "mine", "no\x1b[2Jsuite", "--out", "mine.json"], True),
     (["serve-workers", "--token-file", "no\x1b[2Jfile"], True),
     (["mismatch", "no\x1b[2Jlog", "--model", "smollm2"], True),
     (["worlds", "add", "no\x1b[2Jsuch"], True),

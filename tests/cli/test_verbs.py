@@ -63,7 +63,7 @@ def test_help_is_quick(turnwise):
 
 def test_list_knows_its_kinds(turnwise_here):
     kinds = [row["name"] for row in turnwise_here("list", "--json").json]
-    assert kinds == ["envs", "suites", "benchmarks", "recipes", "algorithms", *KINDS]
+    assert kinds == ["envs", "suites", "benchmarks", "panels", "recipes", "algorithms", *KINDS]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from turnwise.envs.check.command import check_env
+from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld
 from turnwise.envs.registry import register
 from turnwise.envs.sources import load_class
@@ -168,3 +169,11 @@ def test_an_interpreter_that_is_not_there_is_named():
 def test_splits_have_tasks_of_their_own():
     made = {split: StandIn.generate(derive_rng(1), split).id for split in Split}
     assert len(set(made.values())) == len(Split)
+
+
+def test_seeds_of_splits_are_disjoint():
+    drawn = {split: {ForeignEnv.seed_of(derive_rng(n), split, 64) for n in range(500)} for split in Split}
+    assert all(len(seeds) > 50 for seeds in drawn.values())
+    assert not drawn[Split.TRAIN] & drawn[Split.DEV] | drawn[Split.TEST] & (
+        drawn[Split.TRAIN] | drawn[Split.DEV]
+    )

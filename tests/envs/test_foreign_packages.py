@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
+from turnwise.envs.core import AgentEnv
 from turnwise.envs.foreign import named
 from turnwise.envs.foreign.reasoning_gym import ReasoningGymEnv
 from turnwise.envs.foreign.scienceworld import ScienceWorldEnv
 from turnwise.envs.foreign.textworld_express import TextWorldExpressEnv
+from turnwise.envs.messages import Message
+from turnwise.envs.offered.session import text_of
+from turnwise.envs.offered.verifiers_package import write_verifiers_package
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.errors import NotFoundError
 from turnwise.tasks.core import Split, Task
+from turnwise.tools.core import ToolCall
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 CHECKED = (
@@ -30,7 +38,7 @@ SLOW = {"futoshiki", "knight_swap", "zebra_puzzles", "sokoban", "intermediate_in
 
 def needed(name: str) -> None:
     if not any(each.ready and not each.needs for each in named.worlds() if each.name == name):
-        pytest.skip(f"turnwise worlds add {name}")
+        pytest.skip(f"not run: turnwise worlds add {name} (make worlds adds all)")
 
 
 def solves(suite: str, index: int = 0) -> bool:
@@ -93,8 +101,32 @@ def task_of(suite: str):
     return suite_task(get_suite(suite), Split.TEST, 0)
 
 
+def comes_back(back: AgentEnv, back_task: Callable[[int], Task]) -> tuple[int, int]:
+    """Play 200 episodes of the shop here and by way of others, a quarter of them to the limit of turns; observations and rewards
+    must be the same to the byte. Returns how many turns were compared, and how many episodes were solved."""
+    played = solved = 0
+    for number in range(200):
+        seed = 3 * number
+        here = make("turnwise/Shop-v0")
+        task = suite_task(get_suite("shop/easy"), Split.TRAIN, seed)
+        heard, _ = here.reset(seed=seed, options={"task": task})
+        again, _ = back.reset(seed=0, options={"task": back_task(seed)})
+        end = None
+        while end is None:
+            assert [(m.role, m.content) for m in again] == [(m.role, m.content) for m in heard]
+            act = here.gold(here.state) if number % 4 and here.now.turn else f"click[{number}]"
+            heard, paid, *_, info = here.step(act)
+            again, paid_back, *_, info_back = back.step(act)
+            assert paid_back == paid
+            assert info_back["end"] == info["end"]
+            end, played = info["end"], played + 1
+        assert [(m.role, m.content) for m in again] == [(m.role, m.content) for m in heard]
+        solved += end == "solved"
+    return played, solved
+
+
 def test_a_suite_comes_back_from_openenv_as_it_was():
-    """Observations and rewards of 200 episodes of the shop, half of them solved, through a server and OpenEnv's own client."""
+    """Through a server of ours and OpenEnv's own client."""
     needed("openenv")
     with subprocess.Popen(
         [sys.executable, "-m", "turnwise", "serve-openenv", "shop/easy", "--port", "0"],
@@ -104,25 +136,54 @@ def test_a_suite_comes_back_from_openenv_as_it_was():
         assert server.stderr is not None
         url = next(line for line in server.stderr if line.startswith("ready: ")).split()[1]
         try:
-            back, played = make("foreign/OpenEnv-v0"), 0
-            for number in range(200):
-                seed = 3 * number
-                here = make("turnwise/Shop-v0")
-                task = suite_task(get_suite("shop/easy"), Split.TRAIN, seed)
-                heard, _ = here.reset(seed=seed, options={"task": task})
-                again, _ = back.reset(
-                    seed=0, options={"task": Task("foreign/OpenEnv-v0", "", {"url": url, "seed": seed})}
+            with contextlib.closing(make("foreign/OpenEnv-v0")) as back:
+                print(
+                    comes_back(back, lambda seed: Task("foreign/OpenEnv-v0", "", {"url": url, "seed": seed}))
                 )
-                ended = False
-                while not ended:
-                    assert [(m.role, m.content) for m in again] == [(m.role, m.content) for m in heard]
-                    act = here.gold(here.state) if number % 2 or here.now.turn else "click[nothing]"
-                    heard, paid, *_, info = here.step(act)
-                    again, paid_back, *_, info_back = back.step(act)
-                    assert paid_back == pytest.approx(paid)
-                    assert info_back.get("end") == info.get("end")
-                    ended, played = info.get("end") is not None, played + 1
-            back.close()
-            print(f"{played} turns")
         finally:
             server.terminate()
+
+
+def test_a_suite_comes_back_from_verifiers_as_it_was(tmp_path, monkeypatch):
+    """Through a package of ours, played by verifiers with its own client, interception and scoring."""
+    needed("verifiers")
+    through_verifiers(tmp_path, monkeypatch, "shop/easy", 600)
+    suite = get_suite(f"verifiers:{tmp_path / 'package'}")
+    assert (suite.size, suite.listed) == (600, True)
+    with contextlib.closing(make("foreign/Verifiers-v0")) as back:
+        print(comes_back(back, lambda seed: suite_task(suite, Split.TRAIN, seed)))
+
+
+def test_calls_of_tools_go_through_verifiers(tmp_path, monkeypatch):
+    """Gold of a suite of tools, by the same way, after a call that has no arguments."""
+    needed("verifiers")
+    through_verifiers(tmp_path, monkeypatch, "toolworld/retail", 2)
+    suite = get_suite(f"verifiers:{tmp_path / 'package'}")
+    with contextlib.closing(make("foreign/Verifiers-v0")) as back:
+        for index in range(2):
+            here = make("turnwise/ToolWorld-v0")
+            task = suite_task(get_suite("toolworld/retail"), Split.TRAIN, index)
+            heard, _ = here.reset(seed=index, options={"task": task})
+            again, _ = back.reset(seed=0, options={"task": suite_task(suite, Split.TRAIN, index)})
+            bad, end = Message("assistant", "", (ToolCall(here.tools[0].spec.name, {}, "a"),)), None
+            while end is None:
+                assert text_of(again) == text_of(heard)
+                assert [t.spec.to_json() for t in back.tools] == [t.spec.to_json() for t in here.tools]
+                act = here.gold(here.state) if here.now.turn else bad
+                heard, *_, info = here.step(act)
+                again, *_, info_back = back.step(act)
+                end = info["end"]
+                assert info_back["end"] == end
+            assert text_of(again) == text_of(heard)
+            assert end == "solved"
+
+
+def through_verifiers(folder, monkeypatch, suite, n):
+    """Write a package of a suite, and a command that plays it, as it would be installed beside verifiers."""
+    write_verifiers_package(suite, folder / "package", n)
+    command = folder / "bin" / "turnwise"
+    command.parent.mkdir()
+    path = os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec {sys.executable} -m turnwise "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")

@@ -4,19 +4,22 @@ import json
 import pickle
 import random
 import warnings
+from copy import deepcopy
 
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
 from gymnasium.wrappers import DelayObservation, FrameStackObservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.envs.bench.memory import bench_env
 from turnwise.envs.core import EndReason
-from turnwise.envs.messages import Messages
+from turnwise.envs.messages import Image, Message, Messages
 from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
 from turnwise.envs.shop.env import ShopEnv
+from turnwise.envs.spaces import SHARED_BYTES, MessagesSpace
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 
@@ -220,8 +223,10 @@ def test_gymnasium_makes_and_checks_it():
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_gymnasium_vector_environments(mode):
-    shared = {} if mode == "sync" else {"vector_kwargs": {"shared_memory": False, "context": "spawn"}}
-    envs = gymnasium.make_vec("turnwise/Shop-v0", num_envs=3, vectorization_mode=mode, **shared)
+    spawned = (
+        {} if mode == "sync" else {"vector_kwargs": {"context": "spawn"}}
+    )  # in shared memory, the default
+    envs = gymnasium.make_vec("turnwise/Shop-v0", num_envs=3, vectorization_mode=mode, **spawned)
     observations, _ = envs.reset(seed=[1, 2, 3])
     single = gymnasium.make("turnwise/Shop-v0")
     assert [str(o) for o in observations] == [str(single.reset(seed=seed)[0]) for seed in (1, 2, 3)]
@@ -229,7 +234,25 @@ def test_gymnasium_vector_environments(mode):
     assert "Page 1" in str(observations[0])
     assert "is not here" in str(observations[1])
     assert [array.any() for array in (rewards, terminated, truncated)] == [False] * 3
+    later, *_ = envs.step(("click[x]",) * 3)
+    assert "Page 1" in str(observations[0])  # what was handed out stays
+    assert "Page 1" not in str(later[0])
     envs.close()
+
+
+def test_observations_come_back_from_shared_memory():
+    space = MessagesSpace()
+    memory = create_shared_memory(space, n=2)
+    seen = read_from_shared_memory(space, memory, n=2)
+    assert [*seen] == [Messages(), Messages()]
+    long = Messages((Message("tool", "ŝ\ud800😀" * 5000, tool_call_id="a", images=(Image(b"\0\xff"),)),))
+    write_to_shared_memory(space, 0, Messages((Message("user", "x" * 50_000),)), memory)
+    write_to_shared_memory(space, 1, long, memory)
+    write_to_shared_memory(space, 0, Messages((Message("user", "short"),)), memory)
+    assert seen[:] == (Messages((Message("user", "short"),)), long)
+    with pytest.raises(EnvError, match=r"(?s)no room.*shared_memory\W+False"):
+        write_to_shared_memory(space, 0, Messages((Message("user", "x" * SHARED_BYTES),)), memory)
+    assert deepcopy(seen) == seen[:]
 
 
 @pytest.mark.slow

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
+from turnwise.agents.hosting.one_task import OneTaskServer
 from turnwise.agents.hosting.openenv import ServedLimits, SuiteServer
 from turnwise.doors import Door, open_door
 from turnwise.envs.messages import Message
-from turnwise.envs.offered.session import OfferedEpisode
+from turnwise.envs.offered.session import OfferedEpisode, text_of
 from turnwise.envs.registry import get_suite, make, suite_task
+from turnwise.envs.shop.env import ShopEnv
+from turnwise.errors import EnvError
 from turnwise.tasks.core import Split
 
 
@@ -160,6 +163,51 @@ def test_what_cannot_be_read_is_refused_and_the_session_goes_on(said: Any, code:
     playing("shop/easy", play)
 
 
+def test_an_environment_that_raises_is_an_error_and_the_session_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns, transition = list[Message](), ShopEnv.transition
+
+    def breaks(self: ShopEnv, state: Any, action: Message) -> Any:
+        turns.append(action)
+        if len(turns) == 2:
+            raise KeyError("no such shelf")
+        return transition(self, state, action)
+
+    def no_way_back(self: ShopEnv, *, seed: int | None = None) -> Any:
+        raise EnvError("Nobody can go back.", "Play on.") if seed else ZeroDivisionError("twice")
+
+    async def play(client: Client, *_: Any) -> None:
+        await client.reset(seed=0)
+        await client.step(text="search[lamp]")
+        answer = await client.ask({"type": "step", "data": {"text": "search[red lamp]"}})
+        assert answer["data"]["code"] == "EXECUTION_ERROR"
+        assert "no such shelf" in answer["data"]["message"]
+        assert "shop/easy" in answer["data"]["message"]
+        assert (await client.ask({"type": "state"}))["data"]["step_count"] == 1
+        for seed, said in ((5, "Nobody can go back. Play on."), (0, "twice")):
+            answer = await client.ask({"type": "fork", "data": {"seed": seed}})
+            assert answer["data"]["code"] == "EXECUTION_ERROR"
+            assert said in answer["data"]["message"]
+        assert not (await client.step(text="search[lamp]"))["done"]
+
+    monkeypatch.setattr(ShopEnv, "transition", breaks)
+    monkeypatch.setattr(ShopEnv, "fork", no_way_back)
+    playing("shop/easy", play)
+
+
+def test_answers_carry_the_ids_of_calls_and_unread_calls_are_told() -> None:
+    async def play(client: Client, *_: Any) -> None:
+        seen = await client.reset(seed=0)
+        tool = seen["observation"]["tools"][0]["function"]["name"]
+        seen = await client.step(text="", calls=[{"name": tool, "arguments": {}, "id": "mine-1"}])
+        assert [m["tool_call_id"] for m in seen["observation"]["messages"]] == ["mine-1"]
+        seen = await client.step(text="", malformed="The arguments are no JSON.")
+        assert "no JSON" in seen["observation"]["text"]
+
+    playing("toolworld/retail", play)
+
+
 def test_worlds_are_given_up_with_their_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = list[OfferedEpisode]()
     monkeypatch.setattr(OfferedEpisode, "close", lambda self: closed.append(self))
@@ -208,6 +256,43 @@ def test_who_may_not_come_in() -> None:
             ):
                 async with session.get(f"{url}/health", headers=headers) as answer:
                     assert answer.status == status
+
+    asyncio.run(play())
+
+
+def test_there_is_one_try_of_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        door = open_door("127.0.0.1", 0, "none")
+        server = OneTaskServer("shop/easy", 3, lambda: door)
+        runner = web.AppRunner(server.app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        door = Door("127.0.0.1", runner.addresses[0][1], "")
+        async with ClientSession(f"http://127.0.0.1:{door.port}") as session:
+
+            async def asked(path: str, data: Any = None) -> tuple[int, dict[str, Any]]:
+                kept = data if isinstance(data, bytes) else json.dumps(data)
+                ask = session.get(path) if data is None else session.post(path, data=kept)
+                async with ask as answer:
+                    return answer.status, await answer.json()
+
+            opening = OfferedEpisode("shop/easy", 3)
+            assert (await asked("/opening"))[1]["text"] == text_of(opening.opening)
+            heard = text_of(opening.play(Message("assistant", "search[lamp]")))
+            assert await asked("/step", {"text": "search[lamp]"}) == (
+                200,
+                {"text": heard, "tools": [], "end": ""},
+            )
+            assert (await asked("/opening"))[1]["text"] == heard, "what was heard last"
+            for said, status in ((b"{", 400), (b"[" * 100_000, 400), ({"words": "x"}, 400)):
+                assert (await asked("/step", said))[0] == status
+            monkeypatch.setattr(ShopEnv, "transition", lambda *_: 1 / 0)
+            status, told = await asked("/step", {"text": "search[lamp]"})
+            assert (status, "ZeroDivisionError" in told["error"]) == (500, True)
+            assert await asked("/score", {}) == (200, {"reward": 0.0, "end": "", "turns": 1})
+            status, told = await asked("/step", {"text": "search[lamp]"})
+            assert (status, "ended the episode" in told["error"]) == (409, True)
+        await runner.cleanup()
 
     asyncio.run(play())
 

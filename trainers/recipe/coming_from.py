@@ -30,8 +30,8 @@ What the arguments of TRL, verl and verifiers are called in a recipe. The same n
 verl's dotted names the last part) are refused with what this page says of them. Every key is explained in [recipes.md](recipes.md); whole algorithms have names too
 (`algorithm: dapo`, `turnwise list algorithms`), and `turnwise explain RECIPE` shows what comes of them.
 
-Worlds of others (reasoning-gym, TextArena, ScienceWorld, TextWorldExpress, BFCL) play here as they are: [packages
-of others](how-to/foreign-worlds.md).
+Worlds of others (reasoning-gym, TextArena, ScienceWorld, TextWorldExpress, BFCL, OpenEnv, verifiers) play here as they are: [packages
+of others](how-to/foreign-worlds.md). Ours play in [TRL, OpenEnv, verifiers, Harbor, inspect_ai and PettingZoo](how-to/worlds-elsewhere.md).
 
 Three things work fundamentally differently here:
 
@@ -335,12 +335,15 @@ VERIFIERS: Mapping[str, Here | None] = {
     "eval_steps": None,
     "report_to": None,
 }  # fmt: skip
-"""``vf.RLConfig`` of verifiers' trainer, and what is around it."""
+"""``vf.RLConfig`` of verifiers' trainer before v1, and what is around it."""
 
 TRAINERS: Mapping[str, tuple[str, Mapping[str, Here | None]]] = {
     "TRL": ("`GRPOConfig` and `GRPOTrainer`", TRL),
     "verl": ("`ppo_trainer.yaml`: actor_rollout_ref, data, algorithm, critic, reward, trainer", VERL),
-    "verifiers": ("`RLConfig`, environments and rubrics", VERIFIERS),
+    "verifiers": (
+        "`RLConfig`, environments and rubrics, as they were before v1 (0.1). v1 (0.4) has no trainer of its own; `verifiers:TASKSET` plays here",
+        VERIFIERS,
+    ),
 }
 
 

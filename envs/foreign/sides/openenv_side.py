@@ -9,7 +9,7 @@ from typing import Any
 
 from openenv.core import GenericEnvClient  # type: ignore[import-not-found]
 
-ENDS = ("solved", "failed", "turn_limit", "token_limit", "time_limit")
+ENDS = ("solved", "failed", "gave_up", "turn_limit", "token_limit", "time_limit")
 
 
 class OpenEnvSide:

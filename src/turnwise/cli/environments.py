@@ -25,7 +25,7 @@ def list_(kind: str = "", /) -> VerbResult:
     For example: `turnwise list suites`.
 
     Args:
-        kind: envs, suites, benchmarks, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
+        kind: envs, suites, benchmarks, panels, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
     """
     from turnwise.errors import NotFoundError
     from turnwise.kinds import KINDS
@@ -34,6 +34,7 @@ def list_(kind: str = "", /) -> VerbResult:
         "envs": _envs,
         "suites": _suites,
         "benchmarks": _benchmarks,
+        "panels": _panels,
         "recipes": _recipes,
         "algorithms": _algorithms,
         **{name: lambda name=name: _components(name) for name in KINDS},
@@ -44,6 +45,7 @@ def list_(kind: str = "", /) -> VerbResult:
             "envs": "Environments.",
             "suites": "Endless tasks by name.",
             "benchmarks": "Published benchmarks that play here, what each needs and where it comes from.",
+            "panels": "Lists of tasks that stay as they are, for results that compare (turnwise eval panel/NAME).",
             "recipes": "Runs that come with us.",
             "algorithms": "Training algorithms by the names of the field, and what a recipe makes of them.",
         }
@@ -64,6 +66,7 @@ _SHOWN = (
     "spec",
     "about",
     "tasks",
+    "hash",
     "requires",
     "source",
     "summary",
@@ -92,6 +95,21 @@ def _benchmarks() -> list[dict[str, Json]]:
     from turnwise.envs.benchmarks import BENCHMARKS
 
     return [each._asdict() for known in BENCHMARKS.values() for each in known]
+
+
+def _panels() -> list[dict[str, Json]]:
+    from turnwise.envs.panels import panels, read_panel
+
+    found = [read_panel(name) for name in panels()]
+    return [
+        {
+            "name": f"panel/{panel.name}-{panel.version}",
+            "about": panel.about,
+            "tasks": ", ".join(f"{part.suite} {len(part.tasks)}" for part in panel.parts),
+            "hash": panel.hash,
+        }
+        for panel in found
+    ]
 
 
 def _policies() -> list[dict[str, Json]]:

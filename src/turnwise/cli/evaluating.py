@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +49,14 @@ class Pair(NamedTuple):
         return "--".join([*(_OTHERS.sub("-", name).strip("-.")[:_LONGEST] for name in said), mark])
 
 
+class PanelShare(NamedTuple):
+    """What a panel asks of one of its suites: which tasks, and the panel's name with its hash."""
+
+    panel: str
+    split: str
+    tasks: int
+
+
 class PairOptions(NamedTuple):
     """Options with which all pairs are evaluated.
 
@@ -56,6 +65,7 @@ class PairOptions(NamedTuple):
         played_by: of the policies.
         episode_s, max_failed, out, resume, env_workers, worker_hosts, token_file: as on the command line.
         search: that plays, and is closed in the end; None: plain play.
+        shares: by suite, of those that a panel names.
     """
 
     options: dict[str, Json]
@@ -68,6 +78,14 @@ class PairOptions(NamedTuple):
     worker_hosts: Sequence[str]
     token_file: str
     search: EpisodeSearch | None = None
+    shares: Mapping[str, PanelShare] = {}
+
+    def of(self, suite: str) -> dict[str, Json]:
+        """The options of :func:`turnwise.evaluate` for a suite: a panel's split and tasks go before those of the command line."""
+        share = self.shares.get(suite)
+        if share is None:
+            return self.options
+        return self.options | {"split": share.split, "episodes": share.tasks * self.options["k"]}
 
 
 class PlayedPair(NamedTuple):
@@ -102,6 +120,28 @@ def pairs_of(suites: Sequence[str], policies: Sequence[str]) -> list[Pair]:
         for policy in policies:
             check_spec(policy)
     return pairs
+
+
+def with_panels(names: Sequence[str]) -> tuple[list[str], dict[str, PanelShare]]:
+    """Put the suites of each ``panel/NAME`` in its place, and say what is asked of them.
+
+    Raises:
+        TurnwiseError: there is no such panel, or its tasks have changed since it was made.
+    """
+    from turnwise.envs.panels import MARK, check_panel, read_panel
+
+    suites, shares = list[str](), dict[str, PanelShare]()
+    for name in names:
+        if not name.startswith(MARK):
+            suites.append(name)
+            continue
+        panel = read_panel(name.removeprefix(MARK))
+        check_panel(panel)
+        suites += [part.suite for part in panel.parts]
+        shares |= {
+            part.suite: PanelShare(str(panel), str(part.split), len(part.tasks)) for part in panel.parts
+        }
+    return suites, shares
 
 
 def evaluate_pairs(pairs: Sequence[Pair], asked: PairOptions) -> VerbResult:
@@ -169,8 +209,10 @@ def _play(
     from turnwise.agents.workers.pool import workers_for
 
     with workers_for(at) as workers:
-        options = asked.options | {"env_workers": workers or 0, "search": asked.search}
+        options = asked.of(pair.suite) | {"env_workers": workers or 0, "search": asked.search}
         result, interrupted = _evaluate(player, pair.suite, folder, options)
+    if share := asked.shares.get(pair.suite):
+        result = replace(result, panel=share.panel)
     if folder is not None:
         folder.write(result, interrupted=interrupted)
     return PlayedPair(pair, folder, result, interrupted)
@@ -252,7 +294,7 @@ def _request(pair: Pair, asked: PairOptions) -> dict[str, Json]:
     env = env_version(suite.env, env_options)  # an unknown name shows before a model is loaded
     return {
         "suite": pair.suite,
-        "split": asked.options["split"],
+        "split": asked.of(pair.suite)["split"],
         "k": asked.options["k"],
         "seed": asked.options["seed"],
         "policy": pair.policy,
@@ -262,6 +304,7 @@ def _request(pair: Pair, asked: PairOptions) -> dict[str, Json]:
         "env_source": env.source,
         "env_options": dict(env.options),
         **({"search": asked.search.asked} if asked.search else {}),
+        **({"panel": asked.shares[pair.suite].panel} if pair.suite in asked.shares else {}),
     } | asked.played_by
 
 

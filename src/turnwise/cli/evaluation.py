@@ -61,7 +61,8 @@ def eval_(
     Several suites, and several --policy, are played in turn and told in one table.
 
     Args:
-        suites: Their names, or environments' ids or files; `turnwise list suites` shows all.
+        suites: Their names, or environments' ids or files; `turnwise list suites` shows all. panel/NAME is all suites of a panel, each
+            with the panel's own tasks in place of --split and --episodes (`turnwise list panels`).
         policy: Who plays; `turnwise list policy` shows the forms. Give it again for another policy.
         episodes: How many in all.
         k: How often each task is played.
@@ -102,7 +103,7 @@ def eval_(
     from turnwise.agents.evaluation.failures import check_max_failed
     from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.rollout import check_numbers
-    from turnwise.cli.evaluating import PairOptions, evaluate_pairs, pairs_of
+    from turnwise.cli.evaluating import PairOptions, evaluate_pairs, pairs_of, with_panels
     from turnwise.cli.searching import search_of
     from turnwise.cli.training import overrides
     from turnwise.errors import TurnwiseError
@@ -129,6 +130,7 @@ def eval_(
         "env_options": env_options,
         "spending": Spending(max_cost, max_total_tokens),
     }
+    named, shares = with_panels(suites)
     searched = search_of(search, budget, scorer)
     asked = PairOptions(
         options,
@@ -141,8 +143,9 @@ def eval_(
         worker_hosts or (),
         token_file,
         searched,
+        shares,
     )
-    return evaluate_pairs(pairs_of(suites, policy), asked)
+    return evaluate_pairs(pairs_of(named, policy), asked)
 
 
 def _json(options: Mapping[str, object], option: str = "--env-option") -> dict[str, Json]:

@@ -13,6 +13,7 @@ from turnwise.cli.answer import VerbResult
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
+    from turnwise.doors import Door
 
 
 def serve_engine(
@@ -114,6 +115,8 @@ def serve_openenv(
     sessions: int = 256,
     step_s: float = 60.0,
     idle_s: float = 600.0,
+    only: int | None = None,
+    with_parent: Annotated[bool, Parameter(negative=())] = False,
 ) -> VerbResult:
     """Serve a suite by OpenEnv's protocol to trainers that play its environments, until SIGTERM or Ctrl-C.
 
@@ -130,26 +133,30 @@ def serve_openenv(
         sessions: How many episodes may be played at a time.
         step_s: Seconds that a turn may take.
         idle_s: Seconds after which a session that says nothing ends.
+        only: Serve one episode of the task of this number alone, by HTTP (GET /opening, POST /step, POST /score); nobody can begin it
+            anew. Containers of Harbor's tasks are played so.
+        with_parent: End when the process that started this one ends.
     """
     import asyncio
     import contextlib
 
-    from turnwise.agents.hosting import openenv
+    from turnwise.agents.hosting import one_task, openenv
+    from turnwise.agents.remote.orphan import end_with_parent
     from turnwise.envs.registry import get_suite
     from turnwise.tasks.core import Split
 
+    if with_parent:
+        end_with_parent()
     limits = openenv.ServedLimits(sessions, step_s, idle_s)
     name, chosen = get_suite(suite).name, Split(split)
+
+    def server(door: Callable[[], Door]) -> openenv.SuiteServer | one_task.OneTaskServer:
+        if only is not None:
+            return one_task.OneTaskServer(name, only, door, split=chosen, step_s=step_s)
+        return openenv.SuiteServer(name, door, split=chosen, limits=limits)
+
     with contextlib.suppress(KeyboardInterrupt):  # how it is stopped
-        asyncio.run(
-            openenv.serve_openenv(
-                lambda door: openenv.SuiteServer(name, door, split=chosen, limits=limits),
-                host,
-                port,
-                token,
-                _ready,
-            )
-        )
+        asyncio.run(openenv.serve_openenv(server, host, port, token, _ready))
     return VerbResult({"served": name}, _ended)
 
 

@@ -66,9 +66,7 @@ def read_suite(name: str, options: XrayOptions) -> TaskSet:
     """The first tasks of a suite's split, a hundred unless --n says how many."""
     suite = get_suite(name)
     wanted = options.n or _USUAL_N
-    tasks = [
-        *suite_tasks(suite, options.split, min(wanted, suite.size) if suite.listed and suite.size else wanted)
-    ]
+    tasks = [*suite_tasks(suite, options.split, min(wanted, suite.length(options.split) or wanted))]
     env = make(suite.env)
     try:
         read = [_read(env, at, task) for at, task in enumerate(tasks)]
