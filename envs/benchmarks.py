@@ -81,6 +81,9 @@ BENCHMARKS: Mapping[str, tuple[Benchmark, ...]] = {
     "scienceworld": (
         Benchmark("scienceworld:TASK", "A school laboratory.", "30 types, 7,207 variations", "its own score", "Java, 34 MB", "turnwise worlds add scienceworld"),
     ),
+    "tau2": (
+        Benchmark("tau2:DOMAIN", "τ²-bench: an agent and a user on the phone.", "airline 50, retail 114, telecom 114", "its own evaluator", "723 MB, and a policy for the user", "turnwise worlds add tau2"),
+    ),
     "verifiers": (
         Benchmark("verifiers:TASKSET", "Tasksets of verifiers v1, for one agent.", "the taskset's", "the taskset", "320 MB", "turnwise worlds add verifiers"),
     ),

@@ -110,6 +110,10 @@ FILE_ENVS = {
         "turnwise.envs.foreign.openenv:OpenEnvEnv",
         "Episodes of a server of OpenEnv's protocol (turnwise worlds add openenv).",
     ),
+    "foreign/Tau2-v0": (
+        "turnwise.envs.foreign.tau2:Tau2Env",
+        "τ²-bench: an agent and a user, each with tools, by its own evaluator (turnwise worlds add tau2).",
+    ),
     "foreign/Verifiers-v0": (
         "turnwise.envs.foreign.verifiers:VerifiersEnv",
         "Tasksets of verifiers v1, with their own harness (turnwise worlds add verifiers).",
@@ -137,6 +141,7 @@ FORMS = {
     "textworld-express": "turnwise.envs.foreign.textworld_express:suite_of",
     "bfcl": "turnwise.envs.foreign.bfcl:suite_of",
     "openenv": "turnwise.envs.foreign.openenv:suite_of",
+    "tau2": "turnwise.envs.foreign.tau2:suite_of",
     "verifiers": "turnwise.envs.foreign.verifiers:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "judging": "turnwise.envs.judging.tasks:log_suite",

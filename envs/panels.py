@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pydantic
 
@@ -53,6 +54,14 @@ class Panel(pydantic.BaseModel, extra="forbid", frozen=True):
 
     def __str__(self) -> str:
         return f"{self.name}-{self.version}:{self.hash}"
+
+
+class PanelShare(NamedTuple):
+    """Share of one suite in a panel: its tasks, and the panel's name with its hash."""
+
+    panel: str
+    split: str
+    tasks: int
 
 
 def make_panel(
@@ -131,6 +140,26 @@ def check_panel(panel: Panel) -> None:
                 f"{part.suite} ({part.split}) have changed, first task {first}.",
                 "Play it with the Turnwise it was made with, or make a new version: turnwise panel.",
             )
+
+
+def with_panels(names: Sequence[str]) -> tuple[list[str], dict[str, PanelShare]]:
+    """Put the suites of each ``panel/NAME`` in its place, and say what is asked of them.
+
+    Raises:
+        TurnwiseError: there is no such panel, or its tasks have changed since it was made.
+    """
+    suites, shares = list[str](), dict[str, PanelShare]()
+    for name in names:
+        if not name.startswith(MARK):
+            suites.append(name)
+            continue
+        panel = read_panel(name.removeprefix(MARK))
+        check_panel(panel)
+        suites += [part.suite for part in panel.parts]
+        shares |= {
+            part.suite: PanelShare(str(panel), str(part.split), len(part.tasks)) for part in panel.parts
+        }
+    return suites, shares
 
 
 def _tasks(suite: str, n: int, split: Split) -> tuple[PanelTask, ...]:

@@ -7,5 +7,5 @@ env         ForeignEnv: an environment out of a package     live        one proc
 state       what was done so far; answers, checked          actions     what the package is told, and its tools here
 named       named environments with a lock file             catalogue   which packages have an adapter
 host        runs in the other interpreter                   sides       the other side of each adapter, which runs there too
-reasoning_gym, textarena, scienceworld, textworld_express, bfcl, openenv, verifiers: the adapters
+reasoning_gym, textarena, scienceworld, textworld_express, bfcl, openenv, tau2, verifiers: the adapters
 """

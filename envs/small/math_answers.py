@@ -15,7 +15,7 @@ _LONGEST = 1000  # characters; an answer that is longer is compared as it stands
 
 
 def boxed(text: str) -> str | None:
-    r"""What stands in the last ``\boxed{}``; None where there is none that closes.
+    r"""Return the content of the last ``\boxed{}``; None where there is none that closes.
 
     >>> boxed(r"So \boxed{1}, or \boxed{\frac{1}{2}}."), boxed(r"\boxed{1"), boxed("1")
     ('\\frac{1}{2}', None, None)

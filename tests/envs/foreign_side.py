@@ -27,6 +27,8 @@ class NumbersSide:
 
     def step(self, act):
         text, fault = act["text"], self.options.get("fault", "")
+        if self.options.get("partner"):
+            return self.between_two(act)
         self.turns += 1
         if text == "now" and fault:
             return getattr(self, fault)()
@@ -37,6 +39,25 @@ class NumbersSide:
         if int(number) == self.options["number"]:
             return {"text": "Right.", "rewards": {"outcome": 1.0}, "end": "solved"}
         return {"text": f"Turn {self.turns}: no. {self.options['number'] if fault == 'drifts' else ''}"}
+
+    def between_two(self, act):
+        """The agent guesses, and a partner, who has a tool, says whether it is right."""
+        self.turns += 1
+        if self.turns % 2:
+            asked = {"agent": "partner", "text": act["text"]}
+            tool = {
+                "name": "look",
+                "description": "Look.",
+                "parameters": {"type": "object", "properties": {}},
+            }
+            known = {"system": f"It is {self.options['number']}.", "tools": [tool]}
+            return {**asked, **known} if self.turns == 1 else asked
+        if act["text"] == "yes":
+            return {"text": "Over.", "rewards": {"outcome": 1.0}, "end": "solved"}
+        if act.get("calls"):
+            self.turns -= 1
+            return {"text": f"You see {self.options['number']}."}
+        return {"agent": "agent", "text": act["text"]}
 
     def gold(self):
         return [f"say {self.options['number']}"]

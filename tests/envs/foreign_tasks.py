@@ -29,3 +29,9 @@ class StandIn(ForeignEnv):
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         number = 3 * rng.randrange(1000) + list(Split).index(split) + 10
         return Task("test/StandIn-v0", "a number", {"number": number, **knobs})
+
+
+class StandInPair(StandIn):
+    """The same, with a partner who knows the number."""
+
+    agents = ("agent", "partner")

@@ -15,14 +15,17 @@ import pytest
 from turnwise.envs.check.command import check_env
 from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld
+from turnwise.envs.messages import Message
 from turnwise.envs.registry import register
 from turnwise.envs.sources import load_class
 from turnwise.errors import EnvError, InfraError
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools import line_process
+from turnwise.tools.core import ToolCall
 
 SOURCE = f"{Path(__file__).with_name('foreign_tasks.py')}:StandIn"
 StandIn: Any = load_class(SOURCE)
+StandInPair: Any = load_class(f"{SOURCE}Pair")
 
 
 @pytest.fixture
@@ -177,3 +180,32 @@ def test_seeds_of_splits_are_disjoint():
     assert not drawn[Split.TRAIN] & drawn[Split.DEV] | drawn[Split.TEST] & (
         drawn[Split.TRAIN] | drawn[Split.DEV]
     )
+
+
+def test_two_agents_have_seats_of_their_own_and_the_reward_is_the_first_ones():
+    env = StandInPair()
+    try:
+        env.reset(options={"task": Task("test/StandIn-v0", "a number", {"number": 500, "partner": True})})
+        assert (env.agent, env.tools) == ("agent", ())
+        step = env.step("say 3")
+        assert (step.info["agent"], env.agent) == ("partner", "partner")
+        assert [message.content for message in step.observation] == ["It is 500.", "say 3"]
+        assert [tool.spec.name for tool in env.tools] == ["look"]
+        assert env.tools_for("agent") == ()
+        twin = env.fork()
+        looked = twin.step(Message("assistant", "", (ToolCall("look", {}, "a"),)))
+        assert (looked.observation[-1].content, twin.agent) == ("You see 500.", "partner")
+        twin.close()
+        step = env.step("no")
+        assert ([message.content for message in step.observation], env.agent) == (["no"], "agent")
+        with_calls = env.step(Message("assistant", "", (ToolCall("look", {}, "a"),)))
+        assert with_calls.info["bad_action"]  # the tool is the partner's
+        env.step("say 500")
+        last = env.step("yes")
+        assert (last.reward, last.info["rewards_to"], last.info["end"]) == (
+            0,
+            {"agent": {"outcome": 1.0}},
+            "solved",
+        )
+    finally:
+        env.close()

@@ -91,6 +91,27 @@ def test_the_published_answers_of_bfcl_are_right(category):
     assert [n for n in range(10) if not solves(f"bfcl:{category}", n)] == []
 
 
+@pytest.mark.parametrize(
+    ("domain", "tasks", "idle"), [("airline", 50, 19), ("retail", 114, 7), ("telecom", 114, 0)]
+)
+def test_tau2_is_solved_by_its_own_actions_and_by_doing_nothing_as_often_as_was_measured(domain, tasks, idle):
+    needed("tau2")
+    suite, env = get_suite(f"tau2:{domain}"), make("foreign/Tau2-v0")
+    assert suite.size == tasks
+    solved, unmoved = list[bool](), 0
+    with contextlib.closing(env):
+        for index in range(tasks):
+            task = suite_task(suite, Split.TEST, index)
+            walked = walk(env, task, "gold", seed=index)
+            solved.append(walked.success)
+            env.reset(options={"task": task})
+            for said in ("Hello.", "Goodbye.", "###STOP###"):
+                step = env.step(said)
+            unmoved += step.info["end"] == "solved"
+    assert [index for index, one in enumerate(solved) if not one] == []
+    assert unmoved == idle
+
+
 def test_a_name_that_a_world_does_not_have_is_answered_with_the_near_one():
     needed("reasoning-gym")
     with pytest.raises(NotFoundError, match="chain_sum"):

@@ -104,7 +104,7 @@ def test_a_part_of_a_download_and_another_version_are_told(tmp_path: Path) -> No
     with pytest.raises(EnvError, match="is one array, and not whole"):
         get_suite(f"searchqa:{array}")
     with pytest.raises(
-        EnvError, match=r"rows.jsonl:1 is not a problem of math: KeyError: 'solution'.*\n.*gsm8k:"
+        EnvError, match=r"rows.jsonl:1 is not a problem of math: KeyError: 'problem'.*\n.*gsm8k:"
     ):
         get_suite(f"math:{path}")
     with pytest.raises(TurnwiseError, match="cannot be read"):

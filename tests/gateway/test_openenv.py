@@ -17,6 +17,7 @@ from aiohttp import ClientSession, web
 from turnwise.agents.hosting.one_task import OneTaskServer
 from turnwise.agents.hosting.openenv import ServedLimits, SuiteServer
 from turnwise.doors import Door, open_door
+from turnwise.envs.core import tool_specs
 from turnwise.envs.messages import Message
 from turnwise.envs.offered.session import OfferedEpisode, text_of
 from turnwise.envs.registry import get_suite, make, suite_task
@@ -279,10 +280,9 @@ def test_there_is_one_try_of_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
             opening = OfferedEpisode("shop/easy", 3)
             assert (await asked("/opening"))[1]["text"] == text_of(opening.opening)
             heard = text_of(opening.play(Message("assistant", "search[lamp]")))
-            assert await asked("/step", {"text": "search[lamp]"}) == (
-                200,
-                {"text": heard, "tools": [], "end": ""},
-            )
+            status, told = await asked("/step", {"text": "search[lamp]"})
+            assert (status, told["text"], told["end"]) == (200, heard, "")
+            assert told["tools"] == tool_specs(opening.tools)
             assert (await asked("/opening"))[1]["text"] == heard, "what was heard last"
             for said, status in ((b"{", 400), (b"[" * 100_000, 400), ({"words": "x"}, 400)):
                 assert (await asked("/step", said))[0] == status

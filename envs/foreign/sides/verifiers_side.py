@@ -66,7 +66,7 @@ class VerifiersSide:
         """Nobody knows it."""
 
     def list(self, asked: dict[str, Any]) -> int | None:
-        """How many tasks a taskset has; None where it has no end."""
+        """Return the number of a taskset's tasks; None where it has no end."""
         taskset = _config(asked["taskset"], {}).taskset
         found = vf.load_taskset(taskset)
         return None if found.INFINITE else sum(1 for _ in found)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from turnwise.agents.rollout_tasks import EpisodeSearch
     from turnwise.agents.workers.hosted import WorkerHosts
     from turnwise.console import SafeConsole
+    from turnwise.envs.panels import PanelShare
 
 STOPPED = 3
 """The exit code of evaluations that reached what they may cost."""
@@ -47,14 +48,6 @@ class Pair(NamedTuple):
         said = [redact(name) for name in self]
         mark = hashlib.blake2b("\0".join(said).encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
         return "--".join([*(_OTHERS.sub("-", name).strip("-.")[:_LONGEST] for name in said), mark])
-
-
-class PanelShare(NamedTuple):
-    """What a panel asks of one of its suites: which tasks, and the panel's name with its hash."""
-
-    panel: str
-    split: str
-    tasks: int
 
 
 class PairOptions(NamedTuple):
@@ -120,28 +113,6 @@ def pairs_of(suites: Sequence[str], policies: Sequence[str]) -> list[Pair]:
         for policy in policies:
             check_spec(policy)
     return pairs
-
-
-def with_panels(names: Sequence[str]) -> tuple[list[str], dict[str, PanelShare]]:
-    """Put the suites of each ``panel/NAME`` in its place, and say what is asked of them.
-
-    Raises:
-        TurnwiseError: there is no such panel, or its tasks have changed since it was made.
-    """
-    from turnwise.envs.panels import MARK, check_panel, read_panel
-
-    suites, shares = list[str](), dict[str, PanelShare]()
-    for name in names:
-        if not name.startswith(MARK):
-            suites.append(name)
-            continue
-        panel = read_panel(name.removeprefix(MARK))
-        check_panel(panel)
-        suites += [part.suite for part in panel.parts]
-        shares |= {
-            part.suite: PanelShare(str(panel), str(part.split), len(part.tasks)) for part in panel.parts
-        }
-    return suites, shares
 
 
 def evaluate_pairs(pairs: Sequence[Pair], asked: PairOptions) -> VerbResult:

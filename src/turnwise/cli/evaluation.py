@@ -103,9 +103,10 @@ def eval_(
     from turnwise.agents.evaluation.failures import check_max_failed
     from turnwise.agents.evaluation.spending import Spending
     from turnwise.agents.rollout import check_numbers
-    from turnwise.cli.evaluating import PairOptions, evaluate_pairs, pairs_of, with_panels
+    from turnwise.cli.evaluating import PairOptions, evaluate_pairs, pairs_of
     from turnwise.cli.searching import search_of
     from turnwise.cli.training import overrides
+    from turnwise.envs.panels import with_panels
     from turnwise.errors import TurnwiseError
 
     check_max_failed(max_failed)
