@@ -39,7 +39,7 @@ class PanelPart(pydantic.BaseModel, extra="forbid", frozen=True):
     tasks: tuple[PanelTask, ...] = pydantic.Field(min_length=1)
 
 
-class Panel(pydantic.BaseModel, extra="forbid", frozen=True):
+class TaskPanel(pydantic.BaseModel, extra="forbid", frozen=True):
     """A list that does not change; a change is a new version."""
 
     name: str = pydantic.Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -66,7 +66,7 @@ class PanelShare(NamedTuple):
 
 def make_panel(
     name: str, suites: Sequence[str], n: int, *, split: Split = Split.TEST, version: int = 1, about: str = ""
-) -> Panel:
+) -> TaskPanel:
     """The first ``n`` tasks of each suite, all of it where it is a shorter list.
 
     Raises:
@@ -81,14 +81,14 @@ def make_panel(
         )
     parts = [PanelPart(suite=suite, split=split, tasks=_tasks(suite, n, split)) for suite in suites]
     try:
-        return Panel(name=name, version=version, about=about, parts=tuple(parts))
+        return TaskPanel(name=name, version=version, about=about, parts=tuple(parts))
     except pydantic.ValidationError as error:
         raise TurnwiseError(
             _first(error), "A name has letters, digits, - and _; versions count from 1."
         ) from None
 
 
-def write_panel(panel: Panel, file: Path) -> None:
+def write_panel(panel: TaskPanel, file: Path) -> None:
     """Write a panel, with its hash."""
     write_whole(file, json.dumps(panel.model_dump(mode="json") | {"hash": panel.hash}, indent=1) + "\n")
 
@@ -98,7 +98,7 @@ def panels() -> list[str]:
     return sorted(file.stem for file in _OWN.glob("*.json"))
 
 
-def read_panel(name: str) -> Panel:
+def read_panel(name: str) -> TaskPanel:
     """The panel that comes with Turnwise under this name (``small-1``), or that of a file (``my.json``).
 
     Raises:
@@ -112,7 +112,7 @@ def read_panel(name: str) -> Panel:
     try:
         data = json.loads(read_utf8(file, remedy))
         stated = data.pop("hash", "")
-        panel = Panel.model_validate(data)
+        panel = TaskPanel.model_validate(data)
     except (ValueError, AttributeError, TypeError) as error:
         told = _first(error) if isinstance(error, pydantic.ValidationError) else f"{error}."
         raise TurnwiseError(f"{file} is no panel: {told}", remedy) from None
@@ -124,7 +124,7 @@ def read_panel(name: str) -> Panel:
     return panel
 
 
-def check_panel(panel: Panel) -> None:
+def check_panel(panel: TaskPanel) -> None:
     """Make all tasks anew, and compare.
 
     Raises:

@@ -330,14 +330,14 @@ def _schemas() -> dict[str, Json]:
     return {"action": OfferedAction.model_json_schema(), "observation": seen, "state": state}
 
 
-class Served(Protocol):
+class OfferedServer(Protocol):
     """A server whose application is run."""
 
     app: web.Application
 
 
 async def serve_openenv(
-    server: Callable[[Callable[[], Door]], Served],
+    server: Callable[[Callable[[], Door]], OfferedServer],
     host: str,
     port: int,
     token: str,
