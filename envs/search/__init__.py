@@ -7,6 +7,7 @@ solver        gold, an imperfect policy                    reward     parts of t
 answers       whether an answer is right                   question   a question, and what is right about it
 datasets      questions from files                         vocabulary invented names
 schema → graph → encyclopedia    the made-up world and its pages
+inquiry       questions that come one after the other
 prose         what pages say beside the facts              clues      vague clues that mean one thing
 forms         the forms of questions about it              phrases    how questions and clues are put
 village       a little world in few words
