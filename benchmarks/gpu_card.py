@@ -43,7 +43,8 @@ from gpu import (
 from turnwise.agents.engines.registry import open_engine
 from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.machine import describe
-from turnwise.trainers.bench.prefix import VOCABULARY, Unmoved, Workload, advantages_of, made_up, objective_of
+from turnwise.trainers.bench.prefix import Unmoved, advantages_of, objective_of
+from turnwise.trainers.bench.prefix_batches import VOCABULARY, Workload, made_up
 from turnwise.trainers.bench.train import TrainWorkload, bench_train
 from turnwise.trainers.learn.collate import TrainingBatch, collate
 from turnwise.trainers.learn.group import process_group

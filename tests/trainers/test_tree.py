@@ -21,11 +21,13 @@ from hypothesis import strategies as st
 from test_learner import Measured, advantages, objective, spoken, with_replies
 from test_whole_losses import LOSSES, aim, of_one_sign, read_by
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from turnwise.agents.core import ROOT, Episode
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
+from turnwise.trainers.bench.held import held_bytes
 from turnwise.trainers.check.small_policy import Words
 from turnwise.trainers.learn.attention import by_mask, by_segments, hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, plain_rows
@@ -100,6 +102,7 @@ def test_a_node_is_a_distinct_prefix_whatever_the_order_of_rows(
             assert of_node.setdefault(node, tuple(text[: i + 1])) == tuple(text[: i + 1])
             assert (int(tree.token_N[node]), int(tree.position_N[node])) == (text[i], i)
             assert int(tree.parent_N[node]) == (int(tree.node_RT[r, i - 1]) if i else -1)
+    assert len(tree.segments) <= len(texts)
     assert len(of_node) == len(tree.token_N) == len(prefixes) == count_nodes(rows.token_RT, rows.length_R)
     order = [*range(len(texts))]
     chance.shuffle(order)
@@ -145,6 +148,30 @@ def test_segments_attend_as_the_mask_of_ancestors_does(
         found.append([attended, *torch.autograd.grad((attended * slope).sum(), given)])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+class Written(TorchDispatchMode):
+    """Counts the numbers that operations write."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        fresh = [x for x in (found if isinstance(found, tuple) else (found,)) if isinstance(x, Tensor)]
+        self.count += sum(x.numel() for x in fresh if x._base is None)
+        return found
+
+
+def test_the_backward_pass_writes_what_segments_see_and_no_zeros_for_all_others() -> None:
+    """Half of an update of a household was zeros, and the tree took twice the time of rows."""
+    rows = plain_rows([[1, 2, 3, 4 + leaf, 5] for leaf in range(100)], [1] * 100)
+    tree = tree_of(rows.token_RT, rows.length_R)
+    given = [torch.randn(1, 1, len(tree.token_N), 4).requires_grad_() for _ in range(3)]
+    said = by_segments(tree, *given).sum()
+    with Written() as written:
+        said.backward()
+    assert given[1].grad is not None
+    assert written.count < 20 * int(rows.length_R.sum()) * 4, "not a hundred times all nodes"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -362,3 +389,26 @@ def test_what_is_read_grows_with_what_is_said() -> None:
     for index_N in reader.cut(model, rows, 16384):
         reader.states(model, rows.select(index_N))
     assert reader.tokens_read <= len(trunk) + turns * 10
+
+
+def anew(turns: int) -> Episode:
+    """An episode whose every turn has a context of its own, of 512 tokens."""
+    played = spoken([(500, 12)] * turns, 4)
+    return with_replies(played, [turn.reply._replace(parent=ROOT) for turn in played.trajectory.turns])
+
+
+@pytest.mark.full  # 64k tokens
+@pytest.mark.slow
+def test_an_episode_of_64k_tokens_in_many_rows_takes_the_memory_of_one_micro_batch(
+    random_model: Callable[..., Any],
+) -> None:
+    most: dict[int, int] = {}
+    for turns in (8, 128):
+        learner = Measured(random_model(), OptimizerOptions(micro_tokens=2048))
+        batch = collate([[anew(turns), spoken([(3, 2)], 1)]])
+        with held_bytes(learner.model) as held:
+            learner.update(batch, advantages(batch), objective("clip", "entropy"))
+        assert learner.reader.tokens_read >= 512 * turns
+        assert learner.gradients[0].abs().max() > 0
+        most[turns] = held.most
+    assert most[128] <= 1.02 * most[8]

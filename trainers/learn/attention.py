@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from turnwise.trainers.learn.model import base_of, decode
-from turnwise.trainers.learn.tree import Run, Segment, TokenTree, joined
+from turnwise.trainers.learn.tree import Run, TokenTree, joined
 
 NAME = "turnwise_tree"
 _KINDS = {"full_attention", "sliding_attention"}
@@ -114,17 +114,20 @@ def by_segments(
 
     G heads of keys serve H heads of queries, H/G each. ``window`` is how far back a node sees, itself counted.
     """
-    key, value = _spread(query_1HND, key_1GND), _spread(query_1HND, value_1GND)
-    found = [_of_segment(segment, query_1HND, key, value, window, scale) for segment in tree.segments]
+    runs = [joined(segment.path, (segment.begin, segment.end)) for segment in tree.segments]
+    seen = [sum(end - begin for begin, end in own) for own in runs]
+    every = [run for own in runs for run in own]
+    keys, values = (
+        _spread(query_1HND, _Seen.apply(x, every)).split(seen, 2)  # pyright: ignore
+        for x in (key_1GND, value_1GND)
+    )
+    queries = query_1HND.split([segment.end - segment.begin for segment in tree.segments], 2)
+    found = [_attended(*own, window, scale) for own in zip(queries, keys, values, strict=True)]
     return torch.cat(found, 2).transpose(1, 2).contiguous()
 
 
-def _of_segment(
-    segment: Segment, query: Tensor, key: Tensor, value: Tensor, window: int | None, scale: float | None
-) -> Tensor:
-    begin, end, path = segment
-    runs = joined(path, (begin, end))
-    query, key, value = query[:, :, begin:end], _at(key, runs), _at(value, runs)
+def _attended(query: Tensor, key: Tensor, value: Tensor, window: int | None, scale: float | None) -> Tensor:
+    """Attention of the last nodes of a path over all of it."""
     new, seen = query.shape[2], key.shape[2]
     if new == seen and (not window or window >= seen):
         return F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale)
@@ -132,10 +135,26 @@ def _of_segment(
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)
 
 
-def _at(x_1HND: Tensor, runs: Sequence[Run]) -> Tensor:
-    """The nodes of some runs."""
-    found = [x_1HND[:, :, begin:end] for begin, end in runs]
-    return found[0] if len(found) == 1 else torch.cat(found, 2)
+class _Seen(torch.autograd.Function):
+    """The nodes of runs, one run after the other.
+
+    Its backward pass adds each run's gradient up in place: that of a slice writes zeros for all other nodes, which with many
+    segments was half of an update.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x_1GND: Tensor, runs: Sequence[Run]) -> Tensor:  # pyright: ignore
+        ctx.runs, ctx.count = runs, x_1GND.shape[2]
+        return torch.cat([x_1GND[:, :, begin:end] for begin, end in runs], 2)
+
+    @staticmethod
+    def backward(ctx: Any, slope_1GPD: Tensor) -> tuple[Tensor, None]:  # pyright: ignore
+        one, heads, _, width = slope_1GPD.shape
+        found, place = slope_1GPD.new_zeros(one, heads, ctx.count, width), 0
+        for begin, end in ctx.runs:
+            found[:, :, begin:end] += slope_1GPD[:, :, place : place + end - begin]
+            place += end - begin
+        return found, None
 
 
 @functools.lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ Example:
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -30,7 +31,10 @@ Run: TypeAlias = tuple[int, int]
 
 
 class Segment(NamedTuple):
-    """Nodes in a line, each the only child of the one before it; ``path`` has the runs of nodes above them, from the root."""
+    """Nodes in a line, each a child of the one before it; ``path`` has the runs of nodes above them, from the root.
+
+    Others may hang on any of them: there are never more segments than rows.
+    """
 
     begin: int
     end: int
@@ -148,17 +152,17 @@ def _common(one: Row, other: Row) -> int:
 
 def _segments(parent_N: Row) -> tuple[Segment, ...]:
     count = len(parent_N)
-    children_N = np.bincount(parent_N[parent_N >= 0], minlength=count)
     inside = np.zeros(count, bool)
-    inside[1:] = (parent_N[1:] == np.arange(count - 1)) & (children_N[:-1] == 1)
+    inside[1:] = parent_N[1:] == np.arange(count - 1)
     begins = np.flatnonzero(~inside).tolist()
     found: list[Segment] = []
-    of_last: dict[int, Segment] = {}  # a segment by its last node
     for begin, end in zip(begins, [*begins[1:], count], strict=True):
-        above = of_last.get(int(parent_N[begin]))
-        path = () if above is None else joined(above.path, (above.begin, above.end))
-        found.append(Segment(begin, end, path))
-        of_last[end - 1] = found[-1]
+        parent = int(parent_N[begin])
+        if parent < 0:
+            found.append(Segment(begin, end, ()))
+            continue
+        above = found[bisect.bisect_right(begins, parent) - 1]
+        found.append(Segment(begin, end, joined(above.path, (above.begin, parent + 1))))
     return tuple(found)
 
 
