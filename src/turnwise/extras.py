@@ -76,6 +76,9 @@ EXTRAS: Mapping[str, Extra] = {
     "plots": Extra("charts", ("matplotlib",), ("report", "compare --plot", "credit-quality --out", "train")),
     "wandb": Extra("the sink wandb", ("wandb",), ("train --set sinks=[wandb]",)),
     "mlflow": Extra("the sink mlflow", ("mlflow", "sqlalchemy", "alembic"), ("train --set sinks=[mlflow]",)),
+    "moments": Extra(
+        "moments of the optimizer in eight bits", ("bitsandbytes",), ("train --set optimizer.moments=int8",)
+    ),
     "bench": Extra("what `turnwise bench train` compares itself with", ("trl",), ("bench train",)),
     "docs": Extra("the documentation site", ("mkdocs", "material", "mkdocstrings")),
 }

@@ -5,19 +5,27 @@ A step is taken only where all gradients are finite: a single overflow must not 
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from turnwise.extras import needing
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.weights import Weights
 
 
-def make_optimizer(weights: Sequence[Weights], options: OptimizerOptions) -> torch.optim.AdamW:
+def make_optimizer(weights: Sequence[Weights], options: OptimizerOptions) -> torch.optim.Optimizer:
     """Make AdamW on the policy, which comes first, and on heads, whose rate is ``scale`` times as high.
 
-    Vectors (norms, biases) are not decayed.
+    Vectors (norms, biases) are not decayed. The library of moments in eight bits keeps those of fewer than 4,096 numbers as they are.
+
+    Raises:
+        MissingDependencyError: moments are to be in eight bits, and bitsandbytes is not installed.
     """
     # A schedule may end at 0: the heads then rest with the policy.
     of_heads = options.value_learning_rate / options.learning_rate if options.learning_rate else 0.0
@@ -28,7 +36,22 @@ def make_optimizer(weights: Sequence[Weights], options: OptimizerOptions) -> tor
         for parameters, decay in zip(_by_shape(held), (options.weight_decay, 0.0), strict=True)
         if parameters
     ]
+    if options.moments == "int8":
+        return eight_bits()(groups, lr=options.learning_rate, betas=options.betas)
     return torch.optim.AdamW(groups, lr=options.learning_rate, betas=options.betas, fused=True)
+
+
+def eight_bits() -> Any:
+    """Return the class of AdamW with moments in eight bits.
+
+    Raises:
+        MissingDependencyError: bitsandbytes is not installed.
+    """
+    with (
+        needing("optimizer.moments: int8"),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):  # it prints where it finds no GPU
+        return importlib.import_module("bitsandbytes.optim").AdamW8bit
 
 
 def descend(
@@ -52,9 +75,9 @@ def descend(
 def moments_of(optimizer: torch.optim.Optimizer, weights: Sequence[Weights]) -> dict[str, Tensor]:
     """Return what an optimizer remembers, as ``PLACE/NAME/KIND``: of the weights at this place the parameter of this name."""
     return {
-        f"{name}/{kind}": tensor
+        f"{name}/{kind}": told if isinstance(told, Tensor) else torch.tensor(told)
         for name, parameter in _named(weights).items()
-        for kind, tensor in optimizer.state.get(parameter, {}).items()
+        for kind, told in optimizer.state.get(parameter, {}).items()
     }
 
 
@@ -64,18 +87,22 @@ def restore_moments(
     """Have an optimizer go on from :func:`moments_of`.
 
     Raises:
-        KeyError: they are of parameters that it does not have.
+        KeyError: they are of parameters that it does not have, or kept otherwise (``optimizer.moments``).
     """
+    kinds = {key.rpartition("/")[2] for key in moments}
+    if kinds and ("exp_avg" in kinds) != isinstance(optimizer, torch.optim.AdamW):
+        raise KeyError("its moments are of the other kind (optimizer.moments)")
     own, held = _named(weights), dict(zip(map(str, range(len(weights))), weights, strict=True))
     place = {
         parameter: i for i, parameter in enumerate(p for g in optimizer.param_groups for p in g["params"])
     }
-    state: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Tensor | int]] = {}
     for key, tensor in moments.items():
         name, _, kind = key.rpartition("/")
         if name not in own:
             raise KeyError(f"it has moments of {name}, which is not trained here")
-        part = held[name.partition("/")[0]].part(tensor, own[name])
+        whole = tensor.dtype == torch.int64  # a count of steps; PyTorch's own is a number in float32
+        part = int(tensor) if whole else held[name.partition("/")[0]].part(tensor, own[name])
         state.setdefault(place[own[name]], {})[kind] = part
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})

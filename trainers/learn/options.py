@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 Share: TypeAlias = Literal["auto", "rows", "tree"]
+Moments: TypeAlias = Literal["float32", "int8"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class OptimizerOptions:
         minibatches: optimizer steps per epoch.
         micro_tokens: tokens of one forward pass; changes memory and speed, not the result.
         share: whether what rows begin with alike is computed once: ``auto`` where it saves a fifth and the model can.
+        moments: in what AdamW keeps its two moments of a matrix; ``int8`` by bitsandbytes.
         precision: of matrix products; ``auto`` is bfloat16 on CUDA.
         deterministic: the same episodes give the same weights on a GPU too, bit for bit.
         value_weight: what the heads' squared errors are multiplied by in the loss.
@@ -38,6 +40,7 @@ class OptimizerOptions:
     minibatches: int = 1
     micro_tokens: int = 16384
     share: Share = "auto"
+    moments: Moments = "float32"
     precision: Precision = "auto"
     deterministic: bool = True
     value_weight: float = 0.5

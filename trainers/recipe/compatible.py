@@ -20,6 +20,7 @@ from turnwise.tasks.core import Task
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.kit.toy_batches import episode, token_batch
+from turnwise.trainers.learn.optimizer import eight_bits
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
 from turnwise.trainers.recipe.metered import misfits_of_the_meter
@@ -46,6 +47,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield from misfits_of_playing_ahead(recipe, sampler)
         yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
     yield from _misfitting_model(recipe)
+    yield from _misfitting_moments(recipe)
     yield from _misfitting_agent(recipe)
     yield from _misfitting_context(recipe)
     yield from _misfitting_hosts(recipe)
@@ -382,6 +384,17 @@ def _user_of(source: Component) -> str:
     if not users:
         return f"reward: {{name: from_signal, signal: {source.gives[0]}}}"
     return f"credit: {min(users, key=lambda c: (c.name != source.name, len(c.needs_with({})), c.name)).name}"
+
+
+def _misfitting_moments(recipe: Recipe) -> Iterator[RecipeProblem]:
+    if recipe.optimizer.moments == "float32":
+        return
+    yield from found_by(eight_bits)
+    if recipe.scale.weights == "sharded":
+        yield RecipeProblem(
+            "optimizer.moments: int8 has scales of whole matrices' blocks, which scale.weights: sharded would cut.",
+            "Keep one of the two: parts of weights divide moments in float32 too.",
+        )
 
 
 def _misfitting_model(recipe: Recipe) -> Iterator[RecipeProblem]:

@@ -305,6 +305,9 @@ class Optimizer(Section):
     """`tree` computes what rows begin with alike once: the prompt of a group, the turns before its members part, the trunk of
     a rollout tree. `rows` computes each row whole. `auto` takes trees where they save a fifth of the tokens and the model's
     attention allows it. The gradient is the same but for rounding."""
+    moments: Literal["float32", "int8"] = "float32"
+    """`int8` keeps AdamW's two moments of each matrix in eight bits, with a scale for every 256 numbers (bitsandbytes, `pip install
+    'turnwise[moments]'`): 2 bytes a weight where there were 8. Steps are rounded so, and are the same each time."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Matrix products have this precision (weights stay in float32); `auto` is bfloat16 on a GPU and float32 on
     a CPU."""
