@@ -20,6 +20,7 @@ COMMANDS = (
     "-m turnwise.trainers.lab.bias > docs/credit-bias.md",
     "-m turnwise.trainers.lab.contexts > docs/context-bias.md",
     "-m turnwise.envs.check.horizon > docs/horizon.md",
+    "-m turnwise.trainers.bench.fits > docs/what-fits.md",
     "-m turnwise.trainers.lab.staleness > docs/staleness.md",
     "tests/contract/mistakes.py",
     "tests/trainers/recipe_mistakes.py",
