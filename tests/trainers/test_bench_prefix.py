@@ -10,19 +10,19 @@ torch = pytest.importorskip("torch")
 
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.bench.held import held_bytes
-from turnwise.trainers.bench.prefix import Setting, Way, bench_prefix, compared
-from turnwise.trainers.bench.prefix_batches import Made, Workload, of_script, of_shape
+from turnwise.trainers.bench.prefix import PrefixSetting, Way, bench_prefix, compared
+from turnwise.trainers.bench.prefix_batches import MadeBatch, Workload, of_script, of_shape
 
 
 def test_a_tree_is_beside_each_way_of_rows_and_reads_fewer_tokens() -> None:
-    made: list[Made] = []
+    made: list[MadeBatch] = []
 
-    def make() -> Made:
+    def make() -> MadeBatch:
         made.append(of_shape(Workload(((60, 4), (9, 3)), members=6)))
         return made[0]
 
     beside = {"filled": Way("filled"), "cut": Way("rows", 128)}
-    found = compared(Setting(make, beside, minibatches=1), rounds=1)
+    found = compared(PrefixSetting(make, beside, minibatches=1), rounds=1)
     keys = {"times_rows", "share_of_token_ratio", "tokens_saved", "max_gradient_gap", "memory"}
     assert set(found) == {f"{name}: {key}" for name in beside for key in keys}
     tokens = int(made[0].batch.rows.length_R.sum())
@@ -51,4 +51,6 @@ def test_bytes_are_counted_while_they_are_held_and_each_storage_once() -> None:
         for _ in range(3):
             y = layer(x).exp()
             (y * y[:50].sum()).sum().backward()
-    assert 2 * x.nbytes <= meter.most <= 2 * x.nbytes + 64, "x and y, the slice of y aside; the weight is no activation"
+    assert 2 * x.nbytes <= meter.most <= 2 * x.nbytes + 64, (
+        "x and y, the slice of y aside; the weight is no activation"
+    )

@@ -14,11 +14,12 @@ torch = pytest.importorskip("torch")
 
 from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.engines.torch import TorchEngine
-from turnwise.agents.models.loading import load_tokenizer
-from turnwise.errors import RunError
+from turnwise.agents.models.loading import load_causal, load_tokenizer
+from turnwise.cli.machine import bench
+from turnwise.errors import MissingDependencyError, RunError, TurnwiseError
 from turnwise.trainers.bench import update
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, multiply_adds
-from turnwise.trainers.bench.update import bench_update, make_models
+from turnwise.trainers.bench.update import bench_update, make_models, never_ends
 
 LAP = UpdateLap(2.0, 1.0, 0.5, 0.1, episodes=4, turns=12, sampled=192, read=800, steps=2)
 TRL = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed")
@@ -104,6 +105,61 @@ def test_turnwise_and_trl_do_the_same(monkeypatch: pytest.MonkeyPatch, capfd: py
     )
     assert figures["turns_2_times_s"].value > 0
     assert not capfd.readouterr().out, "TRL's last line is no part of --json"
+
+
+@TRL
+@pytest.mark.full  # eight runs of loops, and TRL's imports
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_published_model_is_learned_and_updated_beside_trl_by_the_command_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(update, "Apart", Here)
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    published = tmp_path / "published"
+    make_models(published, tmp_path / "long", UpdateWorkload(times=()))
+    before = {file.name: file.read_bytes() for file in published.iterdir()}
+    found: Any = bench("train", model=str(published)).value
+    assert set(found["figures"]) == {
+        "learner", "lean", "trl", "share_of_lean", "share_of_lean_cpu", "times_trl", "times_trl_cpu"
+    }  # fmt: skip
+    found = bench("update", model=str(published)).value
+    figures = {name: row["value"] for name, row in found["figures"].items()}
+    assert figures["sampled"] == 4 * 8 * 16, "no message ended before its limit"
+    ratio = figures["trl_transformers"] / figures["torch"]  # of medians, and that is the median of ratios
+    assert figures["times_trl_torch"] == pytest.approx(ratio, rel=0.5)
+    assert not any(name.startswith("turns") for name in figures)
+    assert {file.name: file.read_bytes() for file in published.iterdir()} == before, "a copy was changed"
+
+
+def test_a_model_whose_head_is_its_embedding_never_ends_a_message_either(
+    tmp_path: Path, random_model: Callable[..., Any], small_model: Path
+):
+    model = random_model(tied=True)
+    model.save_pretrained(tmp_path / "tied")
+    tokenizer = load_tokenizer(small_model)
+    tokenizer.save_pretrained(tmp_path / "tied")
+    never_ends(tmp_path / "tied", tmp_path / "copy")
+    changed: Any = load_causal(tmp_path / "copy", torch.float32)
+    logits_RTV = changed(torch.arange(300)[None, :200]).logits
+    assert float(logits_RTV[..., tokenizer.eos_token_id].max()) < float(logits_RTV.mean(-1).min()) - 50
+    assert not torch.equal(changed.lm_head.weight, changed.get_input_embeddings().weight)
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path: Path, small_model: Path):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=1, n_head=1, vocab_size=400)).save_pretrained(tmp_path)
+    load_tokenizer(small_model).save_pretrained(tmp_path)
+    with pytest.raises(TurnwiseError, match="GPT2LMHeadModel has no layers of the Llama kind"):
+        never_ends(tmp_path, tmp_path / "copy")
+
+
+def test_a_model_is_refused_where_trl_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(update, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="TRL is not installed") as refused:
+        bench_update(workload=UpdateWorkload(model=str(tmp_path)))
+    assert "pip install trl" in str(refused.value)
 
 
 def test_a_missing_trl_is_said(monkeypatch: pytest.MonkeyPatch):

@@ -39,6 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
         "schedule": {"optimizer.learning_rate": {"name": "towards", "metric": "entropy", "target": 5}}
     },
     "adapters": {"model": {"lora": {"rank": 2}}},
+    "trees": {"optimizer": {"share": "tree", "epochs": 2, "minibatches": 2}},
 }
 
 

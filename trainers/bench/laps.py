@@ -18,7 +18,8 @@ class UpdateWorkload(NamedTuple):
 
     ``skipped`` updates at the beginning of each, at least one, are not counted. ``engines`` are Turnwise's. ``trl_rows`` is how many
     rows a forward pass of TRL's takes at most; 32 of the longest are as many tokens as the recipe's ``micro_tokens``. ``turns`` is what an episode has in
-    the runs whose turns grow by ``times``, of ``grown_groups`` groups an update, played by the last of ``engines``.
+    the runs whose turns grow by ``times``, of ``grown_groups`` groups an update, played by the last of ``engines``; none where there are no
+    ``times``. ``model`` is a published one's folder that takes the place of the recipe's small one.
     """
 
     groups: int = 8
@@ -34,6 +35,7 @@ class UpdateWorkload(NamedTuple):
     turns: int = 4
     times: tuple[int, ...] = (2, 4, 8)
     grown_groups: int = 2
+    model: str = ""
 
 
 class UpdateLap(NamedTuple):

@@ -21,7 +21,7 @@ from torch import Tensor
 from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.registry import get_component
 from turnwise.trainers.bench.held import held_bytes
-from turnwise.trainers.bench.prefix_batches import WORKLOADS, Made, log_of, of_log
+from turnwise.trainers.bench.prefix_batches import WORKLOADS, MadeBatch, log_of, of_log
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.objective import LossTerm, Objective
@@ -37,7 +37,7 @@ class Way(NamedTuple):
     name: str
     micro_tokens: int = MICRO_TOKENS
 
-    def learner(self, made: Made, minibatches: int) -> Unmoved:
+    def learner(self, made: MadeBatch, minibatches: int) -> Unmoved:
         options = OptimizerOptions(
             share="tree" if self.name == "tree" else "rows",
             micro_tokens=self.micro_tokens,
@@ -47,15 +47,15 @@ class Way(NamedTuple):
         return kind(copy.deepcopy(made.model), options)
 
 
-class Setting(NamedTuple):
+class PrefixSetting(NamedTuple):
     """A batch, the ways of rows that the tree is beside, by what their figures are called, and the update's minibatches."""
 
-    make: Callable[[], Made]
+    make: Callable[[], MadeBatch]
     beside: Mapping[str, Way]
     minibatches: int = 1
 
 
-class Lap(NamedTuple):
+class WayLap(NamedTuple):
     """A way's updates: processor seconds, tokens that an update reads, bytes held for the backward pass, gradients."""
 
     seconds: list[float]
@@ -77,7 +77,7 @@ def bench_prefix(run: str = "", *, rounds: int = ROUNDS) -> dict[str, BenchmarkF
         TurnwiseError: there is no such run.
     """
     rows = {"": Way("rows")}
-    settings = {name: Setting(make, rows) for name, make in WORKLOADS.items()}
+    settings = {name: PrefixSetting(make, rows) for name, make in WORKLOADS.items()}
     if run:
         log = log_of(run)
         beside = {
@@ -85,7 +85,7 @@ def bench_prefix(run: str = "", *, rounds: int = ROUNDS) -> dict[str, BenchmarkF
             f"rows at {MICRO_TOKENS:,}": Way("rows"),
             "rows at 2,048": Way("rows", 2048),
         }
-        settings["last update of the run"] = Setting(lambda: of_log(log), beside, minibatches=2)
+        settings["last update of the run"] = PrefixSetting(lambda: of_log(log), beside, minibatches=2)
     figures: dict[str, BenchmarkFigure] = {}
     for name, setting in settings.items():
         for key, figure in compared(setting, rounds).items():
@@ -93,7 +93,7 @@ def bench_prefix(run: str = "", *, rounds: int = ROUNDS) -> dict[str, BenchmarkF
     return figures
 
 
-def compared(setting: Setting, rounds: int = ROUNDS) -> dict[str, BenchmarkFigure]:
+def compared(setting: PrefixSetting, rounds: int = ROUNDS) -> dict[str, BenchmarkFigure]:
     """Return the figures of the tree beside each way of rows."""
     made = setting.make()
     tree, *others = measured(made, [Way("tree"), *setting.beside.values()], setting.minibatches, rounds)
@@ -115,7 +115,7 @@ def compared(setting: Setting, rounds: int = ROUNDS) -> dict[str, BenchmarkFigur
     return found
 
 
-def measured(made: Made, ways: list[Way], minibatches: int, rounds: int) -> list[Lap]:
+def measured(made: MadeBatch, ways: list[Way], minibatches: int, rounds: int) -> list[WayLap]:
     """Let each way learn the batch in turns; the first round, which loads kernels, counts bytes and no seconds."""
     learners = [way.learner(made, minibatches) for way in ways]
     advantage_BK, objective = advantages_of(made.batch), objective_of()
@@ -132,7 +132,7 @@ def measured(made: Made, ways: list[Way], minibatches: int, rounds: int) -> list
                 learner.update(made.batch, advantage_BK, objective)
             held[place] = meter.most
     return [
-        Lap(seconds[place], learner.reader.tokens_read // (rounds + 1), held[place], learner.gradients)
+        WayLap(seconds[place], learner.reader.tokens_read // (rounds + 1), held[place], learner.gradients)
         for place, learner in enumerate(learners)
     ]
 

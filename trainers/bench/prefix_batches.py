@@ -28,10 +28,10 @@ from turnwise.trainers.learn.warm_start import texts
 from turnwise.trainers.strategy.runner import plan_groups
 
 VOCABULARY = 1024
-LONGEST = 16384
+LONGEST = 65536
 
 
-class Made(NamedTuple):
+class MadeBatch(NamedTuple):
     """A batch, and the model that learns it."""
 
     batch: TrainingBatch
@@ -39,21 +39,21 @@ class Made(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """Made-up groups: the tokens of each turn's prompt and action, and after which turns the leaves double."""
+    """MadeBatch-up groups: the tokens of each turn's prompt and action, and after which turns the leaves double."""
 
     shape: tuple[tuple[int, int], ...]
     members: int = 1
     forks: tuple[int, ...] = ()
 
 
-def of_shape(load: Workload) -> Made:
+def of_shape(load: Workload) -> MadeBatch:
     """Return a made-up group, and a model for it."""
-    return Made(collate([made_up(load)]), small_model())
+    return MadeBatch(collate([made_up(load)]), small_model())
 
 
 def of_script(
     suite: str, groups: int, size: int, *, tools: ToolsFormat, vocabulary: int, script: str = "demonstrator"
-) -> Made:
+) -> MadeBatch:
     """Return groups that a script plays, in the tokens of a vocabulary that is learned from them, and a model for it."""
     plan = plan_groups(suite, groups, size)
     requests = [request for group in plan for request in group]
@@ -64,7 +64,7 @@ def of_script(
         requests, DemonstrationPolicy(scripted(script), Renderer(tokenizer, tools_format=tools))
     )
     batch = collate([told[i : i + size] for i in range(0, len(told), size)])
-    return Made(batch, small_model(len(tokenizer)))
+    return MadeBatch(batch, small_model(len(tokenizer)))
 
 
 def log_of(run: str | Path) -> Path:
@@ -76,12 +76,13 @@ def log_of(run: str | Path) -> Path:
     file = Path(run) / "episodes.jsonl.zst" if Path(run).is_dir() else Path(run)
     if not file.is_file():
         raise TurnwiseError(
-            f"{run} is no run with an episode log.", "turnwise bench prefix runs/quickstart, after make quickstart"
+            f"{run} is no run with an episode log.",
+            "turnwise bench prefix runs/quickstart, after make quickstart",
         )
     return file
 
 
-def of_log(file: Path) -> Made:
+def of_log(file: Path) -> MadeBatch:
     """Return the last update of an episode log as the learner had it, and the run's best model, which lies beside.
 
     Raises:
@@ -94,7 +95,7 @@ def of_log(file: Path) -> Made:
     if not groups:
         raise TurnwiseError(f"{file} has no episode of an update.", "Let the run make an update.")
     model = load_model(file.parent / "best" / "model", torch.device("cpu"))
-    return Made(collate([*groups[max(groups)].values()]), model)
+    return MadeBatch(collate([*groups[max(groups)].values()]), model)
 
 
 def small_model(vocabulary: int = VOCABULARY) -> nn.Module:
@@ -144,7 +145,7 @@ def _episode(replies: list[Reply]) -> Episode:
     return Episode(Task("bench/Prefix-v0", "!"), 0, {"agent": Trajectory(turns)}, Outcome.OK)
 
 
-WORKLOADS: Mapping[str, Callable[[], Made]] = {
+WORKLOADS: Mapping[str, Callable[[], MadeBatch]] = {
     "group of 8 × (1,000 + 50)": lambda: of_shape(Workload(((1000, 50),), members=8)),
     "tree of 20 turns, 8 leaves": lambda: of_shape(
         Workload(((130, 20), *[(30, 20)] * 19), forks=(5, 10, 15))

@@ -50,6 +50,13 @@ class TrainWorkload(NamedTuple):
     model: str = ""  # a published one's folder; "": the recipe's small one, made for the batch
 
 
+def of_a_model(folder: str) -> TrainWorkload:
+    """Return the batch for a published model here: smaller than the recipe's, and on a CPU such that an update takes a minute."""
+    if torch.cuda.is_available():
+        return TrainWorkload(2, micro_tokens=4096, model=folder)
+    return TrainWorkload(1, 4, micro_tokens=2048, model=folder)
+
+
 class Lap(NamedTuple):
     """One pass of one contender over the batch."""
 

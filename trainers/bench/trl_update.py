@@ -33,7 +33,7 @@ from turnwise.errors import MissingDependencyError
 from turnwise.tasks.core import Task
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload
 from turnwise.trainers.learn.collate import collate_rows
-from turnwise.trainers.learn.model import load_model
+from turnwise.trainers.learn.model import choose_device, load_model
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.run.learning import learning_setup
 
@@ -96,22 +96,24 @@ def by_transformers(model: Any) -> Callable[[Sequence[_Prompt]], list[_Said]]:
 
     @torch.no_grad()
     def generate(prompts: Sequence[_Prompt]) -> list[_Said]:
-        ids_RT, mask_RT = _padded_left([one.ids for one in prompts])
+        ids_RT, mask_RT = (x_RT.to(model.device) for x_RT in _padded_left([one.ids for one in prompts]))
         sampling = prompts[0].sampling
-        done = model.generate(
-            input_ids=ids_RT,
-            attention_mask=mask_RT,
-            do_sample=True,
-            top_k=0,
-            temperature=sampling.temperature,
-            max_new_tokens=max(one.sampling.max_tokens for one in prompts),
-            eos_token_id=list(prompts[0].stop_ids) or None,
-            pad_token_id=0,
-            return_dict_in_generate=True,
-            output_logits=True,
-        )
+        cuda = model.device.type == "cuda"
+        with torch.autocast("cuda", torch.bfloat16) if cuda else contextlib.nullcontext():
+            done = model.generate(
+                input_ids=ids_RT,
+                attention_mask=mask_RT,
+                do_sample=True,
+                top_k=0,
+                temperature=sampling.temperature,
+                max_new_tokens=max(one.sampling.max_tokens for one in prompts),
+                eos_token_id=list(prompts[0].stop_ids) or None,
+                pad_token_id=0,
+                return_dict_in_generate=True,
+                output_logits=True,
+            )
         said_RT = done.sequences[:, ids_RT.shape[1] :]
-        logits_RTV = torch.stack(done.logits, 1) / sampling.temperature
+        logits_RTV = torch.stack(done.logits, 1).float() / sampling.temperature
         logp_RT = logits_RTV.log_softmax(-1).gather(-1, said_RT[..., None])[..., 0]
         return [_Said(*row) for row in zip(said_RT.tolist(), logp_RT.tolist(), strict=True)]
 
@@ -231,7 +233,7 @@ def _trainer(
 
     tokenizer.padding_side = "left"
     numbers = range(load.groups * (load.skipped + load.updates))
-    policy: Any = load_model(model, torch.device("cpu"))
+    policy: Any = load_model(model, choose_device("auto"))
     trainer = GRPOTrainer(
         model=policy,
         reward_funcs=_scores,
@@ -252,7 +254,7 @@ def _config(options: OptimizerOptions, out: Path, load: UpdateWorkload) -> Any:
     from trl.trainer.grpo_config import GRPOConfig  # pyright: ignore
 
     batch = load.groups * load.group_size
-    minibatch = batch // options.minibatches
+    minibatch, cuda = batch // options.minibatches, torch.cuda.is_available()
     micro = next(rows for rows in range(min(load.trl_rows, minibatch), 0, -1) if minibatch % rows == 0)
     return GRPOConfig(
         output_dir=str(out),
@@ -271,8 +273,8 @@ def _config(options: OptimizerOptions, out: Path, load: UpdateWorkload) -> Any:
         beta=0.0,
         shuffle_dataset=False,
         gradient_checkpointing=False,
-        use_cpu=True,
-        bf16=False,
+        use_cpu=not cuda,
+        bf16=cuda,
         report_to="none",
         save_strategy="no",
         logging_strategy="no",

@@ -8,6 +8,9 @@ number of threads, in a process for each side, of which one works at a time. A p
 nearly every turn and never buys, so every episode has as many turns as the suite allows: **lengths are equal by
 construction**, no batch has a ragged end, and no reward differs, so that no side's policy moves away from the other's. Each
 side counts what it did, and the benchmark refuses to compare where counts differ by more than :data:`~turnwise.trainers.bench.laps.ALIKE`.
+
+With ``--model`` a published model takes the small one's place, on CUDA where there is one for both sides: a copy with a head of its own that
+never ends a message, so that lengths are equal here too. Its answers mean nothing; its sizes are what counts.
 """
 
 from __future__ import annotations
@@ -26,15 +29,19 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import torch
+from torch import nn
 
 from turnwise.agents.log.episode_log import LogReader
-from turnwise.agents.models.loading import load_tokenizer
+from turnwise.agents.models.loading import load_causal, load_config, load_tokenizer, longest_sequence
 from turnwise.agents.models.small import build_small_model
+from turnwise.agents.models.vocabulary import end_ids
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.remote.orphan import end_with_parent
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.envs.registry import get_suite, register_suite, suite_tasks
+from turnwise.errors import MissingDependencyError, TurnwiseError
 from turnwise.tasks.core import Split, Task
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, middle, multiply_adds
 from turnwise.trainers.learn.warm_start import texts
@@ -43,6 +50,8 @@ from turnwise.trainers.run.loop import train
 
 RECIPE = "shop-quick"
 TRL = "trl_transformers"
+OF_A_MODEL = UpdateWorkload(trl_rows=8, times=())
+"""Of a published model on a GPU; on a CPU :func:`of_a_model` makes it as small as comes to an end."""
 T = TypeVar("T")
 
 
@@ -59,9 +68,15 @@ def bench_update(*, repeats: int = 2, workload: UpdateWorkload | None = None) ->
       where part of it is fixed. ``turns_doubled_to_N``: the same of the last doubling alone, in which fixed costs weigh little.
 
     Raises:
+        MissingDependencyError: a model was given, and TRL is not installed.
         RunError: the sides did not do the same.
     """
     load = workload or UpdateWorkload()
+    if load.model and find_spec("trl") is None:
+        raise MissingDependencyError(
+            "An update of a published model is measured beside TRL's, and TRL is not installed.",
+            "pip install trl",
+        )
     load = load._replace(
         trl=_with_trl() if load.trl is None else load.trl, threads=load.threads or torch.get_num_threads()
     )
@@ -78,6 +93,13 @@ def bench_update(*, repeats: int = 2, workload: UpdateWorkload | None = None) ->
             for number in range(repeats)
         ]
     return {name: _figure([one[name] for one in rounds], _unit(name)) for name in rounds[0]}
+
+
+def of_a_model(folder: str) -> UpdateWorkload:
+    """Return the size of the runs of a published model here."""
+    if torch.cuda.is_available():
+        return OF_A_MODEL._replace(model=folder)
+    return OF_A_MODEL._replace(model=folder, groups=2, group_size=2, updates=1, engines=("torch",))
 
 
 def _with_trl() -> bool:
@@ -104,7 +126,10 @@ class Apart:
 
 
 def make_models(model: Path, long: Path, load: UpdateWorkload) -> None:
-    """The recipe's model with random weights; in ``long`` the same with room for the longest episodes."""
+    """The recipe's model with random weights, or a copy of a published one; in ``long`` the small one with room for the longest episodes."""
+    if load.model:
+        never_ends(Path(load.model), model)
+        return
     setup = learning_setup(RECIPE, {})
     requests = [Request(task, 0) for task in suite_tasks(get_suite(setup.suite), Split.TRAIN, 40)]
     said = texts([one.trajectory for one in run_episodes(requests, scripted(setup.demonstrator))])
@@ -113,28 +138,42 @@ def make_models(model: Path, long: Path, load: UpdateWorkload) -> None:
     room = int(setup.sizes["context"]) * max(8, *(load.turns * times for times in (1, *load.times))) // 8
     build_small_model(long, said, **{**sizes, "context": room})
     for folder in (model, long):
-        never_ends(folder)
+        never_ends(folder, folder)
 
 
 @torch.no_grad()
-def never_ends(folder: Path) -> None:
-    """Change a model from :func:`build_small_model` so that it never ends a message.
+def never_ends(source: Path, folder: Path) -> None:
+    """Save a model of the Llama kind in ``folder`` so that it never ends a message.
 
-    The first channel of the residual stream is the same for all tokens and nothing writes to it; the row of the token that
-    ends messages reads it alone, negatively, and no other row reads it.
+    The first channel of the residual stream is the same for all tokens and nothing writes to it; the rows of the tokens that
+    end messages read it alone, negatively, and no other row reads it. A head that is the embedding becomes one of its own.
+
+    Raises:
+        TurnwiseError: the model is of another kind.
     """
-    from transformers import AutoModelForCausalLM
-
-    model: Any = AutoModelForCausalLM.from_pretrained(folder)
+    model: Any = load_causal(source, torch.float32)
+    tokenizer = load_tokenizer(source)
+    layers = getattr(model.get_decoder(), "layers", ())
+    if not layers or not all(hasattr(layers[0], part) for part in ("self_attn", "mlp", "input_layernorm")):
+        raise TurnwiseError(
+            f"{type(model).__name__} has no layers of the Llama kind.",
+            "turnwise bench update --model smollm2",
+        )
+    if model.config.tie_word_embeddings:
+        model.config.tie_word_embeddings = False
+        model.lm_head.weight = nn.Parameter(model.lm_head.weight.clone())
     model.get_input_embeddings().weight[:, 0] = 1.0
-    for layer in model.get_decoder().layers:
+    model.get_decoder().norm.weight[0] = model.get_decoder().norm.weight[0].abs().clamp(min=1.0)
+    for layer in layers:
         layer.self_attn.o_proj.weight[0] = 0.0
         layer.mlp.down_proj.weight[0] = 0.0
     head = model.get_output_embeddings().weight
     head[:, 0] = 0.0
-    head[load_tokenizer(folder).eos_token_id] = 0.0
-    head[load_tokenizer(folder).eos_token_id, 0] = -1000.0
+    for token in {*Renderer(tokenizer).stop_ids, *end_ids(source)}:
+        head[token] = 0.0
+        head[token, 0] = -1000.0
     model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 def _beside(out: Path, model: Path, load: UpdateWorkload, processes: Mapping[str, Apart]) -> dict[str, float]:
@@ -198,6 +237,7 @@ def _lap(row: Mapping[str, Any], count: Sequence[int]) -> UpdateLap:
 def _changes(model: Path, load: UpdateWorkload, groups: int, turns: int = 8) -> dict[str, Any]:
     episodes = groups * load.group_size
     return {
+        **(_of_its_size(model) if load.model else {}),
         "turns": turns,
         "model": {"path": str(model)},
         "warm_start": None,
@@ -218,11 +258,19 @@ def _changes(model: Path, load: UpdateWorkload, groups: int, turns: int = 8) -> 
     }
 
 
+def _of_its_size(model: Path) -> dict[str, Any]:
+    """Return what a published model needs: passes and contexts that are shorter than it could have."""
+    longest = longest_sequence(load_config(model)) or 2048
+    return {"optimizer.micro_tokens": 4096, "engine.context_length": min(2048, longest)}
+
+
 # --- turns ---------------------------------------------------------------------------------------------
 
 
 def _growth(out: Path, model: Path, load: UpdateWorkload, process: Apart) -> dict[str, float]:
     """Measure how an update's seconds grow with its turns, beside its arithmetic."""
+    if not load.times:
+        return {}
     sizes = learning_setup(RECIPE, {}).sizes
     seconds, operations = dict[int, float](), dict[int, float]()
     for times in (1, *load.times):

@@ -20,7 +20,7 @@ _BENCHMARKS = (
 )  # fmt: skip
 
 
-_OF_A_MODEL = ("rollout", "train")
+_OF_A_MODEL = ("rollout", "train", "update")
 
 
 def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
@@ -32,7 +32,8 @@ def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
         what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update,
             prefix (of a run, or made up), async or credit.
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
-        model: The model that rollout plays and train learns, such as smollm2 or a folder. A tiny one with random weights unless given.
+        model: The model that rollout plays, train learns, and update does both with, such as smollm2 or a folder. A tiny one with
+            random weights unless given.
     """
     from turnwise.errors import TurnwiseError
     from turnwise.machine import describe
@@ -91,16 +92,17 @@ def _measured(what: str, name: str, model: str) -> Mapping[str, BenchmarkFigure 
             return bench_sandboxes([name] if name else ())
         case "train":
             from turnwise.agents.models.finding import find_model
-            from turnwise.trainers.bench.train import TrainWorkload, bench_train
+            from turnwise.trainers.bench.train import bench_train, of_a_model
 
-            if model:  # fewer and shorter passes: it is larger
-                return bench_train(
-                    repeats=3, workload=TrainWorkload(2, micro_tokens=4096, model=find_model(model))
-                )
+            if model:
+                return bench_train(repeats=3, workload=of_a_model(find_model(model)))
             return bench_train()
         case "update":
-            from turnwise.trainers.bench.update import bench_update
+            from turnwise.agents.models.finding import find_model
+            from turnwise.trainers.bench.update import bench_update, of_a_model
 
+            if model:
+                return bench_update(workload=of_a_model(find_model(model)))
             return bench_update()
         case "prefix":
             from turnwise.trainers.bench.prefix import bench_prefix
