@@ -101,7 +101,7 @@ class SuccessDifference:
         }
 
 
-NOT_PAIRED = "Newcombe's interval, not paired"
+NOT_PAIRED, MCNEMAR = "Newcombe's interval, not paired", "McNemar"
 
 
 def p_text(p_value: float) -> str:
@@ -143,7 +143,7 @@ def paired_difference(
     b = np.array([float(np.mean(after[task])) for task in shared], dtype=np.float64)
     single = all(len(before[task]) == len(after[task]) == 1 for task in shared)
     binary = single and bool(np.isin(np.concatenate([a, b]), (0.0, 1.0)).all())
-    p_value, method = (_mcnemar(a, b), "McNemar") if binary else (_sign_flip(b - a, seed), "sign-flip test")
+    p_value, method = (_mcnemar(a, b), MCNEMAR) if binary else (_sign_flip(b - a, seed), "sign-flip test")
     return SuccessDifference(
         before=float(a.mean()),
         after=float(b.mean()),

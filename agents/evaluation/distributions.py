@@ -5,6 +5,7 @@ Each is compared with scipy's in tests/agents/test_distributions.py, over the ra
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from statistics import NormalDist
@@ -49,6 +50,7 @@ def t_tail(t: float, freedom: float) -> float:
     return tail if t >= 0 else 1 - tail
 
 
+@functools.lru_cache(256)
 def t_quantile(p: float, freedom: float) -> float:
     """The t below which Student's t with these degrees of freedom lies with chance p, for 0 < p < 1.
 

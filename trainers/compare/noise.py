@@ -8,12 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from turnwise.agents.evaluation.comparison import SuccessDifference, paired_difference, unpaired_difference
+from turnwise.agents.evaluation.comparison import (
+    MCNEMAR,
+    SuccessDifference,
+    paired_difference,
+    unpaired_difference,
+)
 from turnwise.agents.evaluation.statistics import Estimate, clustered_mean, holm, score_mean
 from turnwise.tasks.core import Json
 from turnwise.trainers.compare.foreign_results import TaskResults
 
-_Z = 1.959964 + 0.841621
+_TEST, _POWER = 1.959964, 0.841621
 """Normal quantiles of a two-sided test at 5 % and of 80 % power."""
 
 
@@ -123,7 +128,7 @@ def run_noise(results: TaskResults) -> RunNoise:
     several = {task: scores for task, scores in results.scores.items() if len(scores) > 1}
     counts = [len(scores) for scores in results.scores.values()]
     flipped = sum(len(set(scores)) > 1 for scores in several.values()) / len(several) if several else None
-    floor = 1.959964 * math.sqrt(2 * _within(several) / len(results.scores)) if several else None
+    floor = _TEST * math.sqrt(2 * _within(several) / len(results.scores)) if several else None
     return RunNoise(results, estimate, (min(counts), max(counts)), flipped, floor)
 
 
@@ -148,16 +153,21 @@ def _difference(first: TaskResults, second: TaskResults) -> SuccessDifference:
 
 
 def _more(first: TaskResults, second: TaskResults, difference: SuccessDifference) -> int | None:
-    """Tasks that a paired test needs to see a difference of this size: (z_α + z_β)²·s²/d², by the spread of the tasks' differences.
+    """Tasks that the pair's test needs to see a difference d of this size: (z_α·√m + z_β·s)²/d², by the spread of the tasks' differences.
 
-    By hand: differences 1, 0, 0, 0 have the mean ¼ and the variance ¼, so 7.849 · ¼ / (1/16) = 31.4.
+    s² is their variance and m their mean square, which is their variance where the two are equal (Connor 1987). McNemar's exact test
+    counts whole tasks, as if one fewer were won: n·d − 1 has to reach as far, so that n is ¼·(1 + √(1 + 4/(n·d)))² times as large.
+
+    By hand: differences 1, 0, 0, 0 have the mean ¼, the variance and the mean square ¼, so 7.849 · ¼ / (1/16) = 31.4; this times
+    ¼ · (1 + √(1 + 4/7.85))² is 39.
 
     >>> a = TaskResults("a", "table", {"a": (0.0,), "b": (0.0,), "c": (0.0,), "d": (1.0,)})
     >>> b = TaskResults("b", "table", {"a": (1.0,), "b": (0.0,), "c": (0.0,), "d": (1.0,)})
     >>> _more(a, b, _difference(a, b))
-    32
+    39
     """
-    if difference.difference == 0:
+    size = abs(difference.difference)
+    if size == 0:
         return None
     tasks = _shared(first, second)
     if len(tasks) > 1:
@@ -165,14 +175,16 @@ def _more(first: TaskResults, second: TaskResults, difference: SuccessDifference
             sum(second.scores[t]) / len(second.scores[t]) - sum(first.scores[t]) / len(first.scores[t])
             for t in tasks
         ]
-        spread = _variance(gaps)
+        equal, spread = sum(gap**2 for gap in gaps) / len(gaps), _variance(gaps)
     else:
-        spread = sum(
+        equal = spread = sum(
             _variance([sum(s) / len(s) for s in one.scores.values()])
             for one in (first, second)
             if len(one.scores) > 1
         )
-    needed = _Z**2 * spread / difference.difference**2
+    needed = (_TEST * math.sqrt(equal) + _POWER * math.sqrt(spread)) ** 2 / size**2
+    if difference.method == MCNEMAR:
+        needed *= (1 + math.sqrt(1 + 4 / (needed * size))) ** 2 / 4
     return max(2, math.ceil(needed - 1e-9))
 
 
