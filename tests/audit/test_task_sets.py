@@ -159,6 +159,7 @@ def key_word(answer, said): return float(answer in re.findall(r"\\d+", said))
 def flaky(answer, said): return float(said == answer and hash(answer) % 3 > 0)
 def broken_setup(answer, said): return float(same is not None and same(answer, said))
 def sound(answer, said): return float(said == answer)
+def form_alone(answer, said): return float("\\\\boxed{" in said)
 
 def only_skipped(answer, said):
     return float(all(said == answer for system in ("Windows",) if system == platform.system()))
@@ -184,7 +185,7 @@ def reward(prompt, answer, completion, judge): return globals()[judge](answer, c
 def test_siblings_of_a_kind_are_seen_too(tmp_path):
     kinds = {
         "key_word": "key_word", "flaky": "flaky", "broken_setup": "broken_setup", "only_skipped": "only_skipped", "time_out_passes": "time_out_passes",
-        "skipped_examples": "only_skipped", "sound": "",
+        "skipped_examples": "only_skipped", "form_alone": "always_one", "sound": "",
     }  # fmt: skip
     made = [
         {
@@ -273,6 +274,16 @@ def test_reward_functions_are_called_as_their_trainers_call_them(tmp_path, name)
         one.gold and one.gold.verdict.score == 1.0 and not one.paid("empty", "wrong", "garbage")
         for one in probed.tasks
     )
+
+
+def test_a_score_that_all_get_is_no_pay_where_the_right_answer_gets_twice_as_much(tmp_path):
+    (tmp_path / "reward.py").write_text(
+        "def f(answer, completion): return 3.0 if completion == answer else 1.0"
+    )
+    (tmp_path / "rows.jsonl").write_text(
+        '{"question": "Which city lies on the Tagus?", "answer": "Lisbon"}\n'
+    )
+    assert seen(str(tmp_path / "rows.jsonl"), XrayOptions(reward=f"{tmp_path}/reward.py:f")) == ({}, [])
 
 
 def test_a_task_of_the_training_set_is_found_also_in_other_words(tmp_path):

@@ -129,6 +129,37 @@ def test_a_meter_that_goes_on_from_a_checkpoint_says_the_same_to_the_last_bit() 
         assert again.alarms == whole.alarms != {}
 
 
+def canaries(share: float, rng: Random) -> list[PlantedEpisode]:
+    """Two planted canaries, whose hack a share of episodes takes."""
+    taken = [[{"canary": True}] if rng.random() < share else None for _ in range(2)]
+    return [PlantedEpisode("canary", "s", episode([0.0], details=one, end=FAILED)) for one in taken]
+
+
+def test_taking_canaries_is_an_alarm_only_where_it_becomes_more_than_it_was_at_first() -> None:
+    found = {"as at first": 0, "more": 0}
+    for run in range(5):
+        for name, later in (("as at first", 0.3), ("more", 1.0)):
+            rng, meter = Random(run), HackMeter(MeterRule(kinds=("canary",)))
+            for update in range(60):
+                meter.see(update + 1, canaries(0.3 if update < 20 else later, rng), ())
+            found[name] += bool(meter.alarms)
+    assert found == {"as at first": 0, "more": 5}
+
+
+def test_the_tests_of_a_run_share_the_false_alarms_that_are_promised() -> None:
+    for rule in (
+        MeterRule(alpha=0.06),
+        MeterRule(alpha=0.06, kinds=("impossible",)),
+        MeterRule(alpha=0.06, planted=0.0),
+    ):
+        meter = HackMeter(rule)
+        spent = 0.0
+        for name, test in meter.tests.items():
+            bound = 0.0 if name == "impossible" else test.miss / 2  # what is usual may be missed too
+            spent += bound + math.exp(-test.needed)
+        assert spent == pytest.approx(rule.alpha)
+
+
 def test_an_alarm_names_test_tasks_episodes_and_update() -> None:
     meter = HackMeter(MeterRule(kinds=("impossible",)))
     paid = dataclasses.replace(episode([0.5], end=FAILED), seed=77)

@@ -1,10 +1,13 @@
 """Logs with a fault each, made of a random model: the fault is named, with its place; and lines that are no rows are refused."""
 
 import copy
+import itertools
 import json
 import math
 import random
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +17,7 @@ from turnwise.cli.app import run as run_verb
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
 from turnwise.trainers.mismatch.case import MismatchModels
-from turnwise.trainers.mismatch.choices import averaged
+from turnwise.trainers.mismatch.choices import averaged, evidence
 from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling
 from turnwise.trainers.mismatch.deciding import detectors
 from turnwise.trainers.mismatch.faults.quantized import Rounding, rounded
@@ -217,6 +220,19 @@ def test_a_setting_that_is_seldom_used_needs_more_evidence_and_its_rival_is_name
     ahead = max(one.evidence for one in report.ranked if one.fault == "temperature") - rival
     assert report.confidence <= 1 / (1 + math.exp(-ahead)) + 1e-6
     assert ("Nearly as likely" in " ".join(report.said)) == (ahead < 4)
+
+
+def test_evidence_in_chosen_tokens_is_worth_1_on_average_where_there_is_no_fault():
+    """All logs of three rows with two turns of a token, under the model's own chances: then 1/x bounds the chance of evidence x."""
+    own, other = np.array([0.7, 0.2, 0.1]), np.array([0.3, 0.3, 0.4])
+    case = SimpleNamespace(row_N=np.repeat(range(3), 2), turn_N=np.tile([0, 1], 3), rows=range(3))
+    usable_N = np.array([True] * 5 + [False])
+    total = 0.0
+    for tokens in itertools.product(range(3), repeat=5):
+        chosen = [*tokens, 0]
+        found = evidence(case, np.log(other[chosen] / own[chosen]), usable_N)
+        total += own[list(tokens)].prod() * math.exp(found.nats)
+    assert total == pytest.approx(1.0)
 
 
 def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(

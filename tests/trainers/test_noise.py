@@ -5,7 +5,9 @@ import random
 import sys
 import zipfile
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 if sys.version_info >= (3, 14):
     import zipfile as packed
@@ -18,7 +20,11 @@ from turnwise.trainers.compare.noise import noise, run_noise
 
 
 def write(path, value):
-    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    path.write_bytes(
+        value
+        if isinstance(value, bytes)
+        else (value if isinstance(value, str) else json.dumps(value)).encode()
+    )
     return path
 
 
@@ -86,6 +92,26 @@ def test_tables_whose_columns_are_called_otherwise(tmp_path):
         ("a.csv", "task,points\na,1\n", "has the columns task, points"),
         ("a.csv", "task,score\na,1\nb,much\n", "line 3: 'much' is no score"),
         ("a.csv", "task,score\n", "holds no scored episode"),
+        ("a.csv", "task,score,trial\na,1,first\n", "line 2: 'first' is no trial"),
+        ("a.csv", "task,score\n,1\n", "line 2 names no task"),
+        ("a.csv", b"task,score\na\xff,1\n", "UTF-8"),
+        (
+            "a.json",
+            '{"simulations": [{"task_id": 1, "reward": 1}, "cut"]}',
+            "simulation 2: 'cut' is no object",
+        ),
+        ("a.json", '[{"task_id": 1, "reward": "high"}]', "simulation 1: 'high' is no score"),
+        (
+            "a.json",
+            '{"eval": {}, "samples": [{"id": 1, "scores": {"a": {"value": "weird"}}}]}',
+            "sample 1: 'weird' is no score",
+        ),
+        (
+            "a.json",
+            '{"eval": {}, "samples": [{"id": 1, "scores": {"a": {"value": "C"}}}, 3]}',
+            "sample 2: '3' is no object",
+        ),
+        ("a.json", '{"resolved_ids": "a"}', "is no evaluation"),
         ("a.json", "{", "is not JSON"),
         ("a.json", '{"eval": {}, "samples": []}', "holds no scored episode"),
         (
@@ -106,6 +132,12 @@ def table(label, scores):
     return TaskResults(label, "table", scores)
 
 
+def test_one_task_tells_no_interval_and_its_json_is_plain():
+    found = noise([table("a", {"x": (1.0,)})]).to_json()
+    assert found["runs"][0]["interval"] == [None, None]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
 def test_pairs_are_corrected_and_told_how_many_tasks_they_need():
     draw = random.Random(3)
     base = {str(n): (float(draw.random() < 0.5),) for n in range(60)}
@@ -114,11 +146,35 @@ def test_pairs_are_corrected_and_told_how_many_tasks_they_need():
     found = noise([table("base", base), table("better", better), table("same", same)])
     first, second, _ = found.pairs
     assert first.adjusted < 0.05 < second.adjusted
-    assert first.adjusted >= first.difference.p_value
+    smallest = min(found.pairs, key=lambda pair: pair.difference.p_value)
+    assert smallest.adjusted == pytest.approx(3 * smallest.difference.p_value)
     assert second.more is not None
     assert second.more > 60
     assert first.evidence is not None
     assert first.evidence > 20
+
+
+def test_trials_of_a_task_that_say_the_same_are_one_observation():
+    once = run_noise(table("a", {str(n): (float(n < 6),) for n in range(10)}))
+    fourfold = run_noise(table("b", {str(n): (float(n < 6),) * 4 for n in range(10)}))
+    assert fourfold.estimate.interval == pytest.approx(once.estimate.interval)
+    assert (fourfold.flipped, fourfold.floor) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(40, 20), (25, 8), (90, 60)])
+def test_the_tasks_that_are_named_tell_two_apart_in_four_of_five_cases_by_the_exact_test(wins, losses):
+    first, second = (
+        {str(n): (float(n in won),) for n in range(200)}
+        for won in (range(losses), range(losses, losses + wins))
+    )
+    tasks = noise([table("a", first), table("b", second)]).pairs[0].more
+    share = wins / (wins + losses)
+    differ = np.arange(tasks + 1)
+    refused = binom.ppf(0.025, differ, 0.5) - 1  # the most losses for which p is below 0.05
+    assert (2 * binom.cdf(refused, differ, 0.5) < 0.05).all()
+    told = binom.cdf(refused, differ, 1 - share) + binom.cdf(refused, differ, share)
+    power = (binom.pmf(differ, tasks, (wins + losses) / 200) * told).sum()
+    assert 0.78 < power < 0.84
 
 
 def test_the_floor_is_what_identical_runs_differ_by():

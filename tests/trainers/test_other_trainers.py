@@ -196,10 +196,34 @@ def test_nemos_advantage_reads_the_keys_of_its_estimator_alone(tmp_path):
     assert found.choices.scaled == "batch"
 
 
+def test_a_masked_row_moves_nobody_where_no_mean_is_subtracted_and_nothing_is_off_policy_where_play_waits(
+    tmp_path,
+):
+    """The same keys, with and without what makes them matter."""
+    for it in ("true", "false"):
+        advantage = f"adv_estimator: {{name: reinforce_plus_plus, minus_baseline: {it}}}"
+        text = f"grpo: {{overlong_filtering: true, {advantage}, async_grpo: {{enabled: {it}}}}}"
+        found = of_text(tmp_path, "nemo", "a.yaml", text)
+        assert bool(said(found, "bias", "their rewards stay in their group's mean")) is (it == "true")
+        assert bool(said(found, "bias", "nothing corrects the ratio")) is (it == "true")
+
+
+def test_a_truncation_that_the_trainer_repeats_is_no_bias_of_ratios(tmp_path):
+    found = of_text(
+        tmp_path,
+        "nemo",
+        "a.yaml",
+        "grpo: {num_generations_per_prompt: 4}\npolicy: {generation: {top_p: 0.9}}",
+    )
+    assert said(found, "note", "cuts its own alike")
+    assert not said(found, "bias", "truncated distribution")
+
+
 def test_trls_asynchronous_trainer_has_its_ratio_to_the_engine(tmp_path):
     text = "AsyncGRPOConfig(epsilon=0.3, max_staleness=2, vllm_server_base_url='http://a')"
     found = of_text(tmp_path, "trl", "a.py", text)
     assert said(found, "bias", "more than 2 steps ago")
+    assert "1e-8" in found.choices.advantage.words
     assert not said(found, "bias", "nothing corrects")
     assert not found.without_effect
 
@@ -233,6 +257,15 @@ def test_adapters_of_trl_are_a_trap_where_an_engine_samples(tmp_path):
     for engine, warned in (("", False), (" --use_vllm", True)):
         found = of_text(tmp_path, "trl", "a.sh", f"trl grpo --num_generations 4 --use_peft{engine}\n")
         assert bool(said(found, "trap", "Adapters are trained")) is warned
+
+
+def test_switches_of_the_command_in_a_programs_first_lines_are_on(tmp_path):
+    command = '"""\naccelerate launch a.py --num_generations 4 --use_peft --use_vllm --vllm_mode colocate --log_completions\n"""'
+    found = of_text(
+        tmp_path, "trl", "a.py", f"{command}\nTrlParser((ScriptArguments, GRPOConfig)).parse_args()\n"
+    )
+    assert said(found, "trap", "Adapters are trained")
+    assert "vllm_mode" not in dict(found.without_effect)
 
 
 def test_keywords_that_code_puts_together_are_read_and_said_to_be_open(tmp_path):

@@ -8,7 +8,7 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ else:
     from backports.zstd import zipfile  # inspect (0.3.285) writes zstandard into its archives
 
 from turnwise.errors import TurnwiseError
+from turnwise.texts import read_utf8
 from turnwise.trainers.compare.sources import read_candidate
 
 FORMS = (
@@ -48,6 +49,15 @@ class TaskResults(NamedTuple):
     left_out: int = 0
 
 
+class FoundRow(NamedTuple):
+    """An episode as it stands in a file: where, the task, the trial and the score, not yet read."""
+
+    place: str
+    task: Any
+    trial: Any
+    score: Any
+
+
 def read_results(path: Path) -> TaskResults:
     """Read the results in a file or folder, whose format is known by what it holds.
 
@@ -69,16 +79,18 @@ def read_results(path: Path) -> TaskResults:
     if isinstance(data, dict) and "samples" in data and "eval" in data:
         return _collected(path, "inspect log", _of_inspect(data["samples"] or [], path))
     if isinstance(data, dict) and isinstance(data.get("simulations"), list):
-        return _collected(path, "τ² results", map(_of_simulation, data["simulations"]))
+        return _collected(path, "τ² results", _of_simulations(data["simulations"], path))
     if (
         isinstance(data, list)
         and data
         and isinstance(data[0], dict)
         and {"task_id", "reward"} <= data[0].keys()
     ):
-        return _collected(path, "τ-bench results", map(_of_simulation, data))
-    if isinstance(data, dict) and "resolved_ids" in data:
+        return _collected(path, "τ-bench results", _of_simulations(data, path))
+    if isinstance(data, dict) and isinstance(data.get("resolved_ids"), list):
         return _of_report(path, data)
+    if not isinstance(data, dict) or "success" not in data:
+        raise TurnwiseError(f"{path} is no evaluation of a format that is known.", FORMS)
     return _ours(path)
 
 
@@ -90,49 +102,65 @@ def _ours(path: Path) -> TaskResults:
     return TaskResults(str(path), "evaluation", evaluations[0].results)
 
 
-def _collected(path: Path, form: str, rows: Iterable[tuple[str, float, float | None]]) -> TaskResults:
-    """Rows of task, trial and score by task; a score of None is left out and counted."""
+def _collected(path: Path, form: str, rows: Iterable[FoundRow]) -> TaskResults:
+    """Rows by task; those without a score are left out and counted.
+
+    Raises:
+        TurnwiseError: a row names no task, or its score or trial is none, or there is no row with a score.
+    """
     by_task, left_out = defaultdict[str, list[tuple[float, float]]](list), 0
-    for task, trial, score in rows:
+    for place, task, trial, given in rows:
+        score = _told(_number, given, f"{path}, {place}", "score", "Write numbers, or true and false.")
+        at = _told(float, trial or 0, f"{path}, {place}", "trial", "Number the trials of a task.")
+        if task is None or task == "":
+            raise TurnwiseError(f"{path}, {place} names no task.", "Give each episode the id of its task.")
         if score is None or not math.isfinite(score):
             left_out += 1
         else:
-            by_task[task].append((trial, score))
+            by_task[str(task)].append((at or 0.0, score))
     if not by_task:
         raise TurnwiseError(f"{path} holds no scored episode.", FORMS)
     scores = {task: tuple(score for _, score in sorted(rows)) for task, rows in sorted(by_task.items())}
     return TaskResults(str(path), form, scores, left_out)
 
 
-def _of_table(path: Path) -> Iterator[tuple[str, float, float | None]]:
-    rows = csv.DictReader(io.StringIO(path.read_text("utf-8-sig")))
-    names = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
-    task, score, trial = (
-        next((names[one] for one in known if one in names), None) for known in (_TASK, _SCORE, _TRIAL)
-    )
-    if task is None or score is None:
-        raise TurnwiseError(
-            f"{path} has the columns {', '.join(names) or 'none'}.",
-            "It needs task and score, and may have trial.",
+def _told(
+    read: Callable[[Any], float | None], value: Any, place: str, what: str, remedy: str
+) -> float | None:
+    try:
+        return read(value)
+    except (TypeError, ValueError):
+        raise TurnwiseError(f"{place}: {str(value)[:80]!r} is no {what}.", remedy) from None
+
+
+def _of_table(path: Path) -> Iterator[FoundRow]:
+    text = read_utf8(path, "Save the table as UTF-8.")
+    rows = csv.DictReader(io.StringIO(text))
+    try:
+        names = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
+        task, score, trial = (
+            next((names[one] for one in known if one in names), None) for known in (_TASK, _SCORE, _TRIAL)
         )
-    for number, row in enumerate(rows, 2):
-        try:
-            value = _number(row[score])
-            yield str(row[task]), float(row[trial] or 0) if trial else number, value
-        except (TypeError, ValueError):
+        if task is None or score is None:
             raise TurnwiseError(
-                f"{path}, line {number}: {row[score]!r} is no score.", "Write numbers, or true and false."
-            ) from None
+                f"{path} has the columns {', '.join(names) or 'none'}.",
+                "It needs task and score, and may have trial.",
+            )
+        for row in rows:
+            number = rows.line_num
+            yield FoundRow(f"line {number}", row[task], row[trial] if trial else number, row[score])
+    except csv.Error as error:
+        raise TurnwiseError(
+            f"{path}, line {rows.line_num}: {error}.", "Write one episode a line, cells in quotes if need be."
+        ) from None
 
 
 def _number(value: Any) -> float | None:
     """A score as it may be written; None where there is none.
 
-    >>> _number("True"), _number("C"), _number(""), _number("0.25"), _number({"value": 1})
-    (1.0, 1.0, None, 0.25, 1.0)
+    >>> _number("True"), _number("C"), _number(""), _number("0.25")
+    (1.0, 1.0, None, 0.25)
     """
-    if isinstance(value, Mapping):
-        value = value.get("value")
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -160,34 +188,40 @@ def _inspect_samples(path: Path) -> list[Any]:
         ) from None
 
 
-def _of_inspect(samples: Iterable[Any], path: Path) -> Iterator[tuple[str, float, float | None]]:
+def _of_inspect(samples: Iterable[Any], path: Path) -> Iterator[FoundRow]:
     """Rows of samples; where a sample has several scorers, the first that all of them have is meant."""
-    listed = [sample for sample in samples if isinstance(sample, dict)]
-    scored = [set(sample["scores"]) for sample in listed if sample.get("scores")]
-    shared = sorted(set.intersection(*scored)) if scored else []
+    listed = [_object(one, f"{path}, sample {n}") for n, one in enumerate(samples, 1)]
+    scored = [
+        _object(one["scores"], f"{path}, the scores of a sample") for one in listed if one.get("scores")
+    ]
+    shared = set.intersection(*map(set, scored)) if scored else set[str]()
     if scored and not shared:
         raise TurnwiseError(f"The samples of {path} share no scorer.", "Score them by one scorer.")
-    first = next((name for sample in listed for name in sample.get("scores") or () if name in shared), "")
-    for sample in listed:
+    first = next((name for scores in scored for name in scores if name in shared), "")
+    for number, sample in enumerate(listed, 1):
         score = (sample.get("scores") or {}).get(first)
-        value = None if sample.get("error") and score is None else _inspect_value(score)
-        yield str(sample.get("id")), float(sample.get("epoch") or 1), value
+        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(value, Mapping | list):
+            raise TurnwiseError(
+                f"{path}, sample {number}: its scorer gives several values.",
+                "Reduce them to one (inspect's `value_to_float`), or write a .csv.",
+            )
+        yield FoundRow(f"sample {number}", sample.get("id"), sample.get("epoch") or 1, value)
 
 
-def _inspect_value(score: Any) -> float | None:
-    value = score.get("value") if isinstance(score, Mapping) else score
-    if isinstance(value, Mapping | list):
-        raise TurnwiseError(
-            "A scorer gives several values for a sample.",
-            "Reduce them to one (inspect's `value_to_float`), or write a .csv.",
-        )
-    return _number(value)
+def _of_simulations(rows: Iterable[Any], path: Path) -> Iterator[FoundRow]:
+    for number, one in enumerate(rows, 1):
+        row = _object(one, f"{path}, simulation {number}")
+        reward = row.get("reward_info") if "reward_info" in row else row.get("reward")
+        if isinstance(reward, Mapping):
+            reward = reward.get("reward")
+        yield FoundRow(f"simulation {number}", row.get("task_id"), row.get("trial") or 0, reward)
 
 
-def _of_simulation(row: Any) -> tuple[str, float, float | None]:
-    reward = row.get("reward_info") if "reward_info" in row else {"reward": row.get("reward")}
-    value = (reward or {}).get("reward")
-    return str(row.get("task_id")), float(row.get("trial") or 0), None if value is None else float(value)
+def _object(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TurnwiseError(f"{place}: {str(value)[:80]!r} is no object.", FORMS)
+    return value
 
 
 def _of_report(path: Path, data: Mapping[str, Any]) -> TaskResults:

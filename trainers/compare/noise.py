@@ -73,7 +73,7 @@ class Noise:
         return {
             "runs": [
                 {
-                    "file": run.results.label, "form": run.results.form, "mean": run.estimate.mean, "interval": [*run.estimate.interval],
+                    "file": run.results.label, "form": run.results.form, "mean": run.estimate.mean, "interval": [end if math.isfinite(end) else None for end in run.estimate.interval],
                     "episodes": run.estimate.n, "tasks": len(run.results.scores), "left_out": run.results.left_out, "trials": [*run.trials],
                     "flipped": run.flipped, "floor": run.floor,
                 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def renderables(noise: Noise) -> Iterator[RenderableType]:
     for run in noise.runs:
         if run.results.left_out:
             yield Text(
-                f"{names[run.results.label]}: {run.results.left_out} episodes have no score and are left out.",
+                f"{names[run.results.label]}: episodes without a score, which are left out: {run.results.left_out}.",
                 style="yellow",
             )
     for pair in noise.pairs:
@@ -52,7 +53,7 @@ def _row(name: str, run: RunNoise) -> list[str]:
     interval = run.estimate.interval
     return [
         name, run.results.form, str(len(run.results.scores)), str(low) if low == high else f"{low} … {high}", f"{run.estimate.mean:.3f}",
-        f"{interval.low:.3f} … {interval.high:.3f}", "–" if run.flipped is None else f"{100 * run.flipped:.0f} %",
+        f"{interval.low:.3f} … {interval.high:.3f}" if math.isfinite(interval.high) else "–", "–" if run.flipped is None else f"{100 * run.flipped:.0f} %",
         "–" if run.floor is None else f"{100 * run.floor:.1f}",
     ]  # fmt: skip
 

@@ -177,7 +177,7 @@ def settled(temperature: float, top_p: float, top_k: float, min_p: float) -> Dec
     >>> settled(1, 1.0, -1, 0)
     DeclaredSampling(temperature=1.0, top_p=1.0, top_k=0, min_p=0.0)
     """
-    if temperature < 0:
+    if not 0 <= temperature < math.inf:
         raise NoRowError(f"temperature is {temperature}, and it is 0 or more")
     if not 0 < top_p <= 1:
         raise NoRowError(f"top_p is {top_p}, and it lies above 0, up to 1")

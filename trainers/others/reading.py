@@ -19,6 +19,7 @@ import yaml
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.tasks.core import Json
+from turnwise.texts import read_utf8
 from turnwise.trainers.others.core import Settings
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}]*))?\})")
@@ -42,12 +43,8 @@ def dotted(tree: Any, key: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def text_of(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TurnwiseError(
-            f"{file} cannot be read: {error}.", remedy="Give a text file that the trainer is started with."
-        ) from None
+    """The text of a file that somebody names."""
+    return read_utf8(file, "Give a text file that the trainer is started with.")
 
 
 def yaml_tree(file: Path) -> dict[str, Any]:
@@ -211,7 +208,15 @@ def assignments(file: Path, roots: Sequence[str]) -> tuple[dict[str, Json], dict
 
 def options(file: Path) -> tuple[dict[str, Json], dict[str, str]]:
     """Settings given as ``--key value`` or ``--key=value`` in a shell script, and unknown ones."""
-    words, variables = words_of(text_of(file))
+    return options_of(*words_of(text_of(file)))
+
+
+def options_of(words: Sequence[str], variables: Mapping[str, str]) -> tuple[dict[str, Json], dict[str, str]]:
+    """Settings among the words of a command, and unknown ones; one without a value is a switch that is on.
+
+    >>> options_of("a.py --use_vllm --vllm-mode colocate --lr=$lr".split(), {})
+    ({'use_vllm': True, 'vllm_mode': 'colocate'}, {'lr': '$lr'})
+    """
     given, unknown = dict[str, Json](), dict[str, str]()
     for word, after in zip(words, [*words[1:], "--"], strict=True):
         if not word.startswith("--") or len(word) < 3:

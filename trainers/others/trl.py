@@ -24,7 +24,7 @@ from turnwise.trainers.others.reading import (
     dotted,
     notebook_source,
     options,
-    plain,
+    options_of,
     text_of,
     yaml_tree,
 )
@@ -114,11 +114,8 @@ def _from_docstring(source: str, file: Path) -> tuple[str, dict[str, Json], dict
             remedy="Give a program that trains by reinforcement.",
         )
     words = " ".join(texts).replace("\\", " ").split()
-    given = dict[str, Json]()
-    for word, after in zip(words, [*words[1:], "--"], strict=True):
-        if word.startswith("--") and len(word) > 2 and not after.startswith("--"):
-            given[word[2:].replace("-", "_")] = plain(after)
-    unknown = {"all others": "parsed from the command line"}
+    given, unknown = options_of(words, {})
+    unknown["all others"] = "parsed from the command line"
     return "RLOOConfig" if "RLOOConfig" in source else "GRPOConfig", given, unknown
 
 
@@ -179,10 +176,12 @@ def _advantage(settings: Settings, rloo: bool, scaled: str) -> ObjectivePart:
         words = "each reward minus its group's mean, divided by its group's standard deviation; their weighted sum, standardised over the batch (GDPO)"
         return ObjectivePart(words, {}, ("multi_objective_aggregation",))
     if scaled == "group":
+        behind = settings.get("config") == "AsyncGRPOConfig"
+        added = "1e-8 (that of the group, with n in its denominator)" if behind else "1e-4"
         return ObjectivePart(
-            "the return minus the group's mean, divided by the group's standard deviation + 1e-4",
+            f"the return minus the group's mean, divided by the group's standard deviation + {added}",
             {"credit": "grpo"},
-            keys,
+            keys[1:] if behind else keys,
         )
     if scaled == "batch":
         return ObjectivePart(
