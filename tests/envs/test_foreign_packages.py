@@ -197,6 +197,12 @@ def test_calls_of_tools_go_through_verifiers(tmp_path, monkeypatch):
                 assert info_back["end"] == end
             assert text_of(again) == text_of(heard)
             assert end == "solved"
+        for said in ("one", "two\x00\x1b"):  # begun again in the middle of an episode
+            again, _ = back.reset(seed=0, options={"task": suite_task(suite, Split.TRAIN, 0)})
+            assert not back.step(said).info.get("end")
+        twin = back.fork()
+        assert text_of(twin.step("three").observation) == text_of(back.step("three").observation)
+        twin.close()
 
 
 def through_verifiers(folder, monkeypatch, suite, n):

@@ -49,7 +49,7 @@ class VerifiersSide:
         if task is None:
             raise ValueError(f"{options['taskset']} has no task {options['index']}")
         client = vf.EvalClientConfig(base_url=self.url, api_key_var="NO_KEY")
-        self.run = asyncio.run_coroutine_threadsafe(self._played(env, task, client), self.loop)
+        self._now(self._begin(env, task, client))
         return self._next(opening=True)
 
     def step(self, act: dict[str, Any]) -> dict[str, Any]:
@@ -122,11 +122,14 @@ class VerifiersSide:
         except (Exception, SystemExit) as error:  # noqa: BLE001 (whoever waits must hear of it)
             self.asked.put(("broke", error))
 
+    async def _begin(self, env: vf.Env, task: vf.Task, client: Any) -> None:
+        self.run = asyncio.ensure_future(self._played(env, task, client))
+
     async def _give_up(self) -> None:
+        """End an episode that waits for a message; to await it would raise its cancellation here."""
         if self.run is not None:
             self.run.cancel()
-            with contextlib.suppress(Exception):
-                await asyncio.wrap_future(self.run)
+            await asyncio.wait([self.run])
         while not self.asked.empty():
             self.asked.get_nowait()
 
