@@ -4,6 +4,7 @@
                                      --least 10                  only so many sets that there are ten tasks of each kind in each format, or all that there are
     python benchmarks/audit_tasks.py suites                      a sample of every suite of ours
     python benchmarks/audit_tasks.py set NAME PATH [OPTIONS]     one set of somebody else's, by the options of the command
+                                     --read-only                 what reading alone tells of it: broken tasks, copies, shown answers; nothing is run
 
 Recall counts a planted task as seen where its own kind is named; the twin of a copy counts too. A sound task is a false alarm where any
 kind is named, what is only worth a look aside. Figures are added to audit-tasks.json under the name of the seed or set.
@@ -30,8 +31,10 @@ from turnwise.errors import TurnwiseError
 from turnwise.machine import describe
 from turnwise.trainers.audit.registry import audit_all
 from turnwise.trainers.audit.xray.core import ProbedSet
+from turnwise.trainers.audit.xray.leaks import shown
+from turnwise.trainers.audit.xray.likeness import Likeness
 from turnwise.trainers.audit.xray.options import XrayOptions
-from turnwise.trainers.audit.xray.reading import probe
+from turnwise.trainers.audit.xray.reading import probe, read_tasks
 
 RESULT = Path(os.environ.get("TURNWISE_AUDIT_TASKS") or Path(__file__).with_name("audit-tasks.json"))
 NAMES = {
@@ -200,6 +203,21 @@ def one_set(path: str, options: XrayOptions, against: str = "") -> dict[str, Any
     }  # fmt: skip
 
 
+def only_read(path: str) -> dict[str, Any]:
+    """What is said of a set before anything of it is run."""
+    source = read_tasks(path, XrayOptions())
+    known, copies = Likeness(), list[str]()
+    for task in source.tasks:
+        if (first := known.find(task)) is not None:
+            copies.append(f"{task.id} is {first}")
+        known.add(task)
+    shows = [f"{task.id}: {told}" for task in source.tasks if (told := shown(task))]
+    return {
+        "form": source.form, "rows": source.total, "broken": [one.cause.replace(f"{path}/", "") for one in source.broken], "read": len(source.tasks),
+        "judged": 0, "twice": copies, "answer_shown": shows,
+    }  # fmt: skip
+
+
 def write(section: str, name: str, value: Any) -> None:
     """Add a result to the file."""
     held = json.loads(RESULT.read_text("utf-8")) if RESULT.is_file() else {}
@@ -223,6 +241,7 @@ def main() -> None:
     parser.add_argument("--with", dest="packages", nargs="*", default=())
     parser.add_argument("--n", type=int, default=0)
     parser.add_argument("--label", default="")
+    parser.add_argument("--read-only", action="store_true")
     chosen = parser.parse_args()
     if chosen.what == "planted":
         found = planted(Path(chosen.names[0]), chosen.seed, chosen.only, chosen.least, so_far=chosen.so_far)
@@ -239,11 +258,8 @@ def main() -> None:
             print(name, flush=True)
     else:
         name, path = chosen.names
-        write(
-            "sets",
-            name,
-            one_set(path, XrayOptions(chosen.reward, {}, chosen.packages, n=chosen.n), chosen.against),
-        )
+        options = XrayOptions(chosen.reward, {}, chosen.packages, n=chosen.n)
+        write("sets", name, only_read(path) if chosen.read_only else one_set(path, options, chosen.against))
 
 
 if __name__ == "__main__":

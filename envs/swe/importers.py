@@ -7,9 +7,10 @@ instances and these folders keep their own tests, which run in that image (:func
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import yaml
 
 from turnwise.errors import TurnwiseError
 from turnwise.plain_yaml import read_yaml
-from turnwise.texts import read_json_lines
+from turnwise.texts import read_json_lines, read_utf8
 
 _DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
 
@@ -165,8 +166,9 @@ def services_beside(context: Path) -> tuple[str, ...]:
 
 
 def _harbor(folder: Path) -> FolderTask:
-    about = tomllib.loads(_read(folder / "task.toml"))
-    image = str(about.get("environment", {}).get("docker_image", ""))
+    file = folder / "task.toml"
+    about = _about(file, tomllib.loads)
+    image = str(_part(about, "environment", file).get("docker_image", ""))
     return FolderTask(
         folder.name,
         _read(folder / "instruction.md"),
@@ -174,19 +176,20 @@ def _harbor(folder: Path) -> FolderTask:
         _files(folder / "tests"),
         "test.sh",
         _read(folder / "solution" / "solve.sh", ""),
-        float(about.get("verifier", {}).get("timeout_sec", 600)),
-        float(about.get("agent", {}).get("timeout_sec", 600)),
+        _seconds(_part(about, "verifier", file), "timeout_sec", file),
+        _seconds(_part(about, "agent", file), "timeout_sec", file),
         image,
     )
 
 
 def _terminal_bench(folder: Path) -> FolderTask:
-    try:
-        about = read_yaml(_read(folder / "task.yaml"))
-    except yaml.YAMLError as error:
+    file = folder / "task.yaml"
+    about = _about(file, read_yaml)
+    if not isinstance(about.get("instruction"), str):
+        there = ", ".join(map(str, about))[:120] or "nothing"
         raise TurnwiseError(
-            f"{folder / 'task.yaml'} cannot be read: {' '.join(str(error).split())[:200]}.", "Copy it again."
-        ) from None
+            f"{file} has no text under `instruction`, but: {there}.", "Write there what the agent is to do."
+        )
     tests = {**_files(folder / "tests"), "run-tests.sh": _read(folder / "run-tests.sh").encode()}
     return FolderTask(
         folder.name,
@@ -195,9 +198,43 @@ def _terminal_bench(folder: Path) -> FolderTask:
         tests,
         "run-tests.sh",
         _read(folder / "solution.sh", ""),
-        float(about.get("max_test_timeout_sec", 600)),
-        float(about.get("max_agent_timeout_sec", 600)),
+        _seconds(about, "max_test_timeout_sec", file),
+        _seconds(about, "max_agent_timeout_sec", file),
     )
+
+
+def _about(file: Path, parse: Callable[[str], Any]) -> Mapping[str, Any]:
+    """The settings of a task."""
+    try:
+        about = parse(_read(file))
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise TurnwiseError(f"{file} cannot be read: {said}.", "Correct it, or copy it again.") from None
+    if not isinstance(about, Mapping):
+        raise TurnwiseError(f"{file} holds no settings.", "Copy it again, or leave its folder out.")
+    return about
+
+
+def _part(about: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+    part = about.get(name, {})
+    if not isinstance(part, Mapping):
+        raise TurnwiseError(
+            f"{name!r} of {file} is {str(part)[:60]!r}, and no table.", f"Write [{name}] above its settings."
+        )
+    return part
+
+
+def _seconds(about: Mapping[str, Any], name: str, file: Path) -> float:
+    value = about.get(name, 600)
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not seconds > 0:
+        raise TurnwiseError(
+            f"{name!r} of {file} is {str(value)[:60]!r}.", "Write a number of seconds above 0."
+        )
+    return seconds
 
 
 def _read(path: Path, missing: str | None = None) -> str:
@@ -205,7 +242,7 @@ def _read(path: Path, missing: str | None = None) -> str:
         if missing is not None:
             return missing
         raise TurnwiseError(f"The task has no {path.name} ({path}).", "Copy the whole folder of the task.")
-    return path.read_text("utf-8")
+    return read_utf8(path, "Copy the whole folder of the task.")
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -14,6 +14,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.registry import audit_all
 from turnwise.trainers.audit.xray.answers import gold_forms
 from turnwise.trainers.audit.xray.core import XTask
+from turnwise.trainers.audit.xray.folders import task_folders as folders_of
 from turnwise.trainers.audit.xray.leaks import shown
 from turnwise.trainers.audit.xray.likeness import Likeness
 from turnwise.trainers.audit.xray.options import XrayOptions
@@ -387,6 +388,15 @@ def test_task_folders_are_judged_by_their_own_tests_and_each_defect_is_named(tmp
     assert found["always_one"] == {"always_one"}
     assert len(broken) == 1
     assert "no-task is no task" in broken[0]
+
+
+def test_task_folders_are_found_as_deep_as_repositories_hide_them_and_never_inside_a_task(tmp_path):
+    for place in ("a/recipes/simple", "a/recipes/steps", "a/recipes/steps/tests/fixture", "b", ".git/c"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / ("task.yaml" if place == "b" else "task.toml")).touch()
+    found = [str(one.relative_to(tmp_path)) for one in folders_of(tmp_path)]
+    assert found == ["a/recipes/simple", "a/recipes/steps", "b"]
+    assert folders_of(tmp_path / "b") == [tmp_path / "b"]
 
 
 HURRIED = """

@@ -86,3 +86,29 @@ def test_terminal_bench(tmp_path):
 def test_a_folder_that_is_no_task(tmp_path):
     with pytest.raises(TurnwiseError, match="no task"):
         read_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("task.yaml", "# to be written\n", "task.yaml holds no settings"),
+        ("task.yaml", "description: Do it.\n", "no text under `instruction`, but: description"),
+        ("task.yaml", "instruction: [a\n", "task.yaml cannot be read"),
+        (
+            "task.yaml",
+            "instruction: a\nmax_test_timeout_sec: soon\n",
+            "'max_test_timeout_sec' of .* is 'soon'",
+        ),
+        ("task.toml", "[verifier\n", "task.toml cannot be read"),
+        ("task.toml", "verifier = 90\n", "'verifier' of .* is '90', and no table"),
+        ("task.toml", "[agent]\ntimeout_sec = -1\n", "'timeout_sec' of .* is '-1'"),
+    ],
+)
+def test_a_task_that_is_half_written_is_refused_with_its_file_and_what_is_missing(tmp_path, name, text, said):
+    for file in ("instruction.md", "Dockerfile", "run-tests.sh", "environment/Dockerfile"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("FROM debian:12\n")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(TurnwiseError, match=said) as refused:
+        read_folder(tmp_path)
+    assert refused.value.remedy

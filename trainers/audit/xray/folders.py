@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import tomllib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +28,8 @@ from turnwise.trainers.audit.xray.options import XrayOptions
 
 _RUNS, _RUN_S = 14, 0.8
 _MARKS = ("task.toml", "task.yaml")
+_DEEPEST = 6
+"""Folders below the one that is named in which tasks are looked for."""
 _PARTS = ("instruction.md", "tests", "environment", "solution", "run-tests.sh")
 _TELLING = (
     "solution",
@@ -49,13 +51,17 @@ _KEYS = [key for key in MASTER_KEYS if key.strip() and len(key) < 30]
 
 
 def task_folders(place: Path) -> list[Path]:
-    """The task folders at or below a place, two levels deep."""
-    found = [
-        one
-        for one in (place, *sorted(place.glob("*")), *sorted(place.glob("*/*")))
-        if one.is_dir() and any((one / name).is_file() for name in _MARKS)
-    ]
-    return [one for one in found if one == place or one.parent not in found]
+    """The task folders at or below a place; nothing is looked for inside a task, or in folders that are hidden."""
+    found: list[Path] = []
+    for name, below, files in os.walk(place):
+        folder = Path(name)
+        if any(mark in files for mark in _MARKS):
+            found.append(folder)
+            below.clear()
+        elif len(folder.relative_to(place).parts) >= _DEEPEST:
+            below.clear()
+        below[:] = sorted(one for one in below if not one.startswith("."))
+    return found
 
 
 def read_folders(place: Path, options: XrayOptions) -> TaskSet:
@@ -110,12 +116,6 @@ def _read(folder: Path) -> FolderTask | BrokenRow:
         task = read_folder(folder)
     except TurnwiseError as error:
         return BrokenRow(str(folder), error.cause, error.remedy)
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-        return BrokenRow(
-            str(folder),
-            f"{folder} cannot be read: {type(error).__name__}: {error}.",
-            "Compare its task.toml or task.yaml with Harbor's documentation.",
-        )
     if not task.instruction.strip():
         return BrokenRow(str(folder), f"{folder} has an empty instruction.", "Write what the agent is to do.")
     if task.script not in task.tests:
