@@ -18,6 +18,7 @@ import verifiers.v1 as vf  # type: ignore[import-not-found]
 from aiohttp import web
 
 FOLDERS: dict[str, Path] = {}  # whose modules are imported
+SESSION = "X-Session-ID"  # another one for each episode
 CHAT = "/chat/completions"
 STOPS = {"max_turns": "turn_limit", "timeout": "time_limit"}
 ENDS = ("solved", "failed", "gave_up", "turn_limit", "token_limit", "time_limit")
@@ -33,6 +34,7 @@ class VerifiersSide:
         self.serving = contextlib.AsyncExitStack()
         self.run: Any = None
         self.turn = asyncio.Lock()
+        self.session, self.gone = "none", set[str]()
         self.reply: asyncio.Future[dict[str, Any]] | None = None
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self.url = self._now(self._listen())
@@ -87,11 +89,14 @@ class VerifiersSide:
     async def _ask(self, request: web.Request) -> web.StreamResponse:
         """A program asks for a message: wait until one is said, and stream it where that is wanted."""
         body = await request.json()
+        if request.headers.get(SESSION, "") in self.gone:
+            raise web.HTTPGone  # of an episode that was given up
         async with self.turn:  # a program that asks twice at once is answered in order
             return await self._answered(request, body)
 
     async def _answered(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         self.reply = self.loop.create_future()
+        self.session = request.headers.get(SESSION, "")
         self.asked.put(("asked", body))
         message = await self.reply
         about = {"id": "turn", "created": 0, "model": body["model"]}
@@ -126,10 +131,14 @@ class VerifiersSide:
         self.run = asyncio.ensure_future(self._played(env, task, client))
 
     async def _give_up(self) -> None:
-        """End an episode that waits for a message; to await it would raise its cancellation here."""
+        """End an episode that waits for a message: what it asked for is refused, for it ends only once nothing is under way."""
         if self.run is not None:
             self.run.cancel()
-            await asyncio.wait([self.run])
+            self.gone |= {self.session} - {""}
+            while not self.run.done():
+                if self.reply is not None and not self.reply.done():
+                    self.reply.set_exception(web.HTTPServiceUnavailable())
+                await asyncio.wait([self.run], timeout=0.05)
         while not self.asked.empty():
             self.asked.get_nowait()
 
