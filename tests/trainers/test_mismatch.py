@@ -372,6 +372,7 @@ def test_rows_are_the_same_in_each_of_their_forms():
     ("line", "said"),
     [
         ("[]", "no object"),
+        ("", "holds no rows"),
         ('{"ids": [1]}', "neither token_ids nor"),
         ('{"token_ids": [1, 2]}', "neither sampled nor mask"),
         ('{"token_ids": [1, "a"], "mask": [0, 1]}', "no list of token ids"),

@@ -40,6 +40,8 @@ def read_rows(path: Path, declared: DeclaredSampling = PLAIN) -> list[LoggedRow]
         raise TurnwiseError(f"There is no log {log}.", "Check the path.")
     ours = log.suffix == ".zst" or log.name == "episodes.jsonl"
     rows = list(_of_ours(log, declared) if ours else of_lines(log, declared))
+    if not rows:
+        raise TurnwiseError(f"{log} holds no rows with tokens that were sampled.", FORM)
     if not any(math.isfinite(x) for row in rows for x in row.logprobs):
         raise TurnwiseError(
             f"{log} has no sampled token with a log-probability.",
