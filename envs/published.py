@@ -90,7 +90,7 @@ def _values(path: str, remedy: str) -> Iterator[tuple[str, Any]]:
             for number, line in enumerate(file, 1):
                 text = utf8(line, path, number).removeprefix("\ufeff" if number == 1 else "")
                 if "\0" in text:
-                    yield from json_rows([line], path, remedy, number)  # says that it looks like UTF-16
+                    next(json_rows([line], path, remedy, number))  # says that it looks like UTF-16
                 if text.strip(" \t\r\n"):
                     yield f"{path}:{number}", _parsed(text)
             return

@@ -108,7 +108,7 @@ def _room_for_messages(space: MessagesSpace, n: int = 1, ctx: Any = None) -> Any
 
 
 @read_from_shared_memory.register(MessagesSpace)
-def _shared_messages(space: MessagesSpace, shared_memory: Any, n: int = 1) -> SharedObservations:
+def _shared_messages(space: MessagesSpace, shared_memory: Any, n: int = 1) -> Any:
     return SharedObservations(shared_memory, n)
 
 
