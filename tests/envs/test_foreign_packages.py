@@ -31,6 +31,7 @@ CHECKED = (
     "textarena:Mastermind-v0",
     "textworld-express:coin",
     "bfcl:simple_python",
+    "tau2:airline",
 )
 # Cut-off seconds of one item tell nothing of a data set: these take 9 s and more for ten.
 SLOW = {"futoshiki", "knight_swap", "zebra_puzzles", "sokoban", "intermediate_integration", "composite"}
@@ -173,6 +174,13 @@ def test_a_suite_comes_back_from_verifiers_as_it_was(tmp_path, monkeypatch):
     assert (suite.size, suite.listed) == (600, True)
     with contextlib.closing(make("foreign/Verifiers-v0")) as back:
         print(comes_back(back, lambda seed: suite_task(suite, Split.TRAIN, seed)))
+
+
+def test_a_taskset_of_verifiers_keeps_the_contract(tmp_path, monkeypatch):
+    needed("verifiers")
+    through_verifiers(tmp_path, monkeypatch, "shop/easy", 30)
+    report = check_env(f"verifiers:{tmp_path / 'package'}", quick=True)
+    assert report.ok, str(report)
 
 
 def test_calls_of_tools_go_through_verifiers(tmp_path, monkeypatch):
