@@ -14,6 +14,7 @@ that was being made.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -111,6 +112,8 @@ def cells_of(plan: Plan, stage: str, cells: Path) -> list[Cell]:
 
 def run_all(plan: Plan, waiting: Sequence[Cell], options: argparse.Namespace) -> int:
     """Carry out what has no result yet, until the budget is spent."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts its background jobs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     for cell in waiting:
         known = read_cell(plan, cell, options.cells)

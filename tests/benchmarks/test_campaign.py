@@ -466,6 +466,20 @@ def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
 
 
 @pytest.mark.slow
+@pytest.mark.full
+def test_a_campaign_in_the_background_stops_when_it_is_asked_to(plan_file):
+    campaign = subprocess.Popen(
+        command(plan_file, "screen"),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    wait_for(plan_file.parent / "runs" / "tiny" / "grpo-0.sessions.json", campaign, "killed")
+    campaign.send_signal(signal.SIGINT)
+    _, said = campaign.communicate(timeout=120)
+    assert (campaign.returncode, b"stopped; the same command goes on" in said) == (130, True)
+
+
+@pytest.mark.slow
 def test_a_spent_budget_runs_nothing(plan_file):
     done = subprocess.run(
         command(plan_file, "screen", "--budget", "0"), capture_output=True, text=True, check=False
