@@ -136,6 +136,7 @@ def write_result(
                 "commit": "abc",
                 "load_before": [0.5, 1, 1],
                 "load_during": {"mean": 1.5, "max": 2, "samples": 3},
+                **({} if seed else {"cpu_seconds": 700.0}),  # a session that was killed knows none
             }
         ],
         "machine_hours": 0.5,
@@ -219,7 +220,10 @@ def test_confirmed_methods_are_compared_over_equal_seeds(part, plan_file):
     assert "paired t test" in confirmed
     assert "not run" not in confirmed
     assert "dev at 30 steps" in text
-    assert "4 cells in 4 sessions, 2.00 machine-hours on abacus, 2 cores; load before 0.5" in text
+    assert (
+        "4 cells in 4 sessions, 2.00 machine-hours (1,400 CPU-seconds in 2 of the sessions) on abacus, 2 cores; load before 0.5"
+        in text
+    )
     now = part("plan").read_plan(plan_file).hash
     assert f"; plan `{now}`, now `{now}`." in text
     assert (plan_file.parent / "report-tiny.svg").exists()
@@ -471,7 +475,7 @@ def test_a_campaign_in_the_background_stops_when_it_is_asked_to(plan_file):
     campaign = subprocess.Popen(
         command(plan_file, "screen"),
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # noqa: PLW1509 (it has one thread yet)
     )
     wait_for(plan_file.parent / "runs" / "tiny" / "grpo-0.sessions.json", campaign, "killed")
     campaign.send_signal(signal.SIGINT)
@@ -497,4 +501,5 @@ def test_a_budget_that_ends_within_a_cell_stops_it_and_writes_down_its_time(part
     (session,) = part("carry_out").Sessions(cell.folder(tmp_path)).rows
     assert ended == session["ended"] == "stopped"
     assert session["seconds"] > 0
+    assert 0 < session["cpu_seconds"] <= session["seconds"] + 1
     assert session["load_during"]["samples"] >= 1

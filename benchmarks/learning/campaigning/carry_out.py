@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -65,6 +66,11 @@ class Sessions:
         row |= {"seconds": round(seconds, 1), "ended": ended}
         self.write()
 
+    def spent(self, cpu_seconds: float) -> None:
+        """Note what the session's process took of processors, which a busy machine does not lengthen."""
+        self.rows[-1]["cpu_seconds"] = round(cpu_seconds, 1)
+        self.write()
+
     def write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, json.dumps(self.rows, indent=1) + "\n")
@@ -82,7 +88,7 @@ def carry_out(cell: Cell, command: Sequence[str], runs: Path, seconds: float) ->
     folder = cell.folder(runs)
     folder.mkdir(parents=True, exist_ok=True)
     wait_until_free(folder)
-    sessions, began = Sessions(folder), time.monotonic()
+    sessions, began, spent = Sessions(folder), time.monotonic(), cpu_of_children()
     sessions.begin()
     with open(folder.with_name(f"{folder.name}.log"), "a", encoding="utf-8") as log:
         # OpenMP threads that spin ruin an engine that shares its cores with a trainer.
@@ -114,9 +120,17 @@ def carry_out(cell: Cell, command: Sequence[str], runs: Path, seconds: float) ->
         finally:
             if child.poll() is None:
                 child.kill()
+                child.wait()
+            sessions.spent(cpu_of_children() - spent)
     ended = _CODES.get(child.returncode, FAILED)
     sessions.note(time.monotonic() - began, ended)
     return ended
+
+
+def cpu_of_children() -> float:
+    """Seconds of processors that the children of this process took, those that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _hear_interrupts() -> None:

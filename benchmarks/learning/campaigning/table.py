@@ -281,11 +281,13 @@ def _made_on(plan: Plan, setting: str, cells: Path) -> str:
     loads = [session["load_during"]["mean"] for session in sessions if session["load_during"]["samples"]]
     before = [session["load_before"][0] for session in sessions]
     hours = sum(data["machine_hours"] for data in found)
+    timed = [session["cpu_seconds"] for session in sessions if "cpu_seconds" in session]
+    cpu = f" ({sum(timed):,.0f} CPU-seconds in {len(timed)} of the sessions)" if timed else ""
     plans = ", ".join(dict.fromkeys(f"`{data['plan']}`" for data in found if "plan" in data))
     planned = f"; plan {plans}, now `{plan.hash}`" if plans else ""
     commits = ", ".join(dict.fromkeys(f"`{session['commit']}`" for session in sessions))
     return (
-        f"{len(found)} cells in {len(sessions)} sessions, {hours:.2f} machine-hours on {'; '.join(machines)}; load before "
+        f"{len(found)} cells in {len(sessions)} sessions, {hours:.2f} machine-hours{cpu} on {'; '.join(machines)}; load before "
         f"{min(before):.1f} to {max(before):.1f}, during {min(loads):.1f} to {max(loads):.1f}; commit {commits}{planned}."
     )
 
