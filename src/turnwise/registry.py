@@ -218,7 +218,7 @@ def component(
         interactive: policy: a person is asked.
         isolates: sandbox: what runs in it can do no harm; others are only used where they are asked for by name.
         forks: search: it goes on from states of the world that is played, which a deployment cannot; others choose among whole episodes.
-        exact: signal, strategy, judge, teacher: from a process all of whose trajectories are known (an ``ExactProcess``) to the exact
+        exact: signal, strategy, guide, judge, teacher: from a process all of whose trajectories are known (an ``ExactProcess``) to the exact
             values there of what it gives, by name, for the laboratory.
         stand_in: the same where it means nothing on a process: numbers that are made up, so that formulas can be tried on them.
 

@@ -480,31 +480,49 @@ def fleming(make: Make, size: int = 256, window: int = 3, more: int = 0) -> None
     assert sampler.sizes == {4, more or 8}
     known: Known = {}
     frozen: list[int] | None = None
+    anew: set[int] | None = None  # what of the pool was not played since success stood still
     dev: list[float] = []
-    for update, asked, seen in updates(sampler, 24 if size == 10 else 14):
+    passes = 0
+    for update, asked, seen in updates(sampler, 36 if size == 10 else 16):
         visited(asked, known)
+        chosen = {one.index for one in asked}
         rates = {i: c / n for i, (_, n, c) in known.items() if n}
-        failed = [i for i, p in rates.items() if p < 0.5] if frozen is None else frozen
-        solved = [i for i, p in rates.items() if p >= 0.5 and i not in failed]
-        hard, simple = (1, 1) if frozen is None else (2, 1)
-        units = min(6 // (hard + simple), len(failed) // hard, len(solved) // simple)
-        assert {one.episodes for one in asked} == {4 if frozen is None else more or 8}
-        assert sum(one.index in failed for one in asked) >= units * hard
-        assert sum(one.index in solved for one in asked) >= units * simple
-        if units * (hard + simple) == 6:
-            assert sum(one.index in failed for one in asked) == units * hard
+        if anew is not None:
+            assert len(chosen & anew) == min(6, len(anew))
+            assert {one.episodes for one in asked} == {4}
+        else:
+            failed = [i for i, p in rates.items() if p < 0.5] if frozen is None else frozen
+            solved = [i for i, p in rates.items() if p >= 0.5 and i not in failed]
+            hard, simple = (1, 1) if frozen is None else (2, 1)
+            units = min(6 // (hard + simple), len(failed) // hard, len(solved) // simple)
+            assert {one.episodes for one in asked} == {4 if frozen is None else more or 8}
+            assert len(chosen & {*failed}) >= units * hard
+            assert len(chosen & {*solved}) >= units * simple
+            if units * (hard + simple) == 6:
+                assert len(chosen & {*failed}) == units * hard
         told(known, seen)
-        if update > 1:
-            value = [0.1, 0.2, 0.3, 0.4, 0.4, 0.4, 0.4, 0.3, 0.2, 0.2][update % 10]
-            sampler.seen(update, ())
-            sampler.evaluated(value)
+        if anew is not None:
+            anew -= {i for i, (_, n, _) in known.items() if n}
+            if not anew:
+                frozen = sorted(i for i in range(size) if known[i][2] < 0.5 * known[i][1])
+                anew, passes = None, passes + 1
+        sampler.seen(update, seen)
+        seen.clear()  # it was told
+        value = [0.1, 0.2, 0.3, 0.4, 0.4, 0.4, 0.4, 0.3, 0.2, 0.2][update % 10]
+        sampler.evaluated(value)
+        if anew is None:
             dev = [*dev, value]
-            if len(dev) >= 2 * window and mean(dev[-window:]) <= mean(dev[-2 * window : -window]) + 0.0:
-                dev = []
-                # the sampler has not been told of this update's groups yet
-                frozen = sorted(i for i, p in rates.items() if p < 0.5)
-        assert sampler.figures()["stage"] == (1 if frozen is None else 2)
-        assert sampler.figures()["failures"] == len(frozen or ())
+            if len(dev) >= 2 * window and mean(dev[-window:]) <= mean(dev[-2 * window : -window]):
+                dev, anew = [], {*range(size)}
+                known = {i: (visits, 0.0, 0.0) for i, (visits, *_) in known.items()}
+        figures = {
+            "stage": 1 if frozen is None else 2,
+            "failures": len(frozen or ()),
+            "to_play": len(anew or ()),
+        }
+        assert sampler.figures() == figures
+        memory = sampler.state().numbers["memory"]
+        assert {int(i): tuple(numbers[:3]) for i, numbers in memory.items()} == known
         if update % 4 == 3:
             stored(sampler, make)
-    assert frozen is not None
+    assert passes > 1 if size == 10 else anew is not None

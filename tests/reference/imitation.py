@@ -34,9 +34,9 @@ def hesitation(t: Token) -> float:
     return exp(t.logp) * (1 - exp(t.logp))
 
 
-@reference("loss", "chord")
-def chord(now: Token, then: Token) -> float:
-    return -now.advantage * hesitation(then) * now.logp
+@reference("loss", "chord", form=["is"])
+def chord(now: Token, then: Token, form: str = "phi") -> float:
+    return -now.advantage * (hesitation(then) if form == "phi" else exp(then.logp)) * now.logp
 
 
 def taken_up(t: Token, gamma: float = 0.1) -> float:
@@ -83,7 +83,10 @@ def kdrl(now: Token, then: Token, estimator: str = "k2") -> float:
 
 METRICS |= {
     "awr": imitated_by_advantage,
-    "chord": lambda batch: means(imitation=[hesitation(t) for t in batch.tokens.values()], nll=nll(batch)),
+    "chord": lambda batch, form="phi": means(
+        imitation=[hesitation(t) if form == "phi" else exp(t.logp) for t in batch.tokens.values()],
+        nll=nll(batch),
+    ),
     "luffy": lambda batch, gamma=0.1: means(taken_up=[taken_up(t, gamma) for t in batch.tokens.values()]),
     "one_token": lambda batch, miss=0.0: means(
         hit=[exp(t.logp) for t in batch.tokens.values()], nll=nll(batch)

@@ -120,27 +120,39 @@ class Leaf(NamedTuple):
     weight: float
 
 
-def surest_least(trunk: RunnerResult) -> int:
-    surprise = [-mean(turn.reply.logprobs) for turn in trunk.episode.trajectory.turns]
-    return surprise.index(max(surprise))
+def surest_least(trunk: RunnerResult, turns: int) -> list[int]:
+    return largest([-mean(turn.reply.logprobs) for turn in trunk.episode.trajectory.turns], turns)
+
+
+def largest(values: Sequence[float], turns: int) -> list[int]:
+    """The places of the largest, in order, each looked for among those that are left."""
+    left, found = dict(enumerate(values)), list[int]()
+    while left and len(found) < turns:
+        best = max(left.values())
+        found.append(next(k for k, x in left.items() if x == best))
+        del left[found[-1]]
+    return sorted(found)
 
 
 @reference(
-    "strategy", "tree", branches=[3], at=[(0, 2), "entropy", "uncertainty"], probes=[3],
-    also=[{"at": "uncertainty", "probes": 2}, {"at": "entropy", "branches": 3}],
+    "strategy", "tree", branches=[3], at=[(0, 2), "entropy", "uncertainty"], turns=[2], probes=[3],
+    also=[{"at": "uncertainty", "probes": 2}, {"at": "entropy", "branches": 3}, {"at": "entropy", "branches": 3, "turns": 2},
+          {"at": "uncertainty", "probes": 2, "turns": 3}, {"at": "entropy", "turns": 9}],
 )  # fmt: skip
-def tree(strategy: Part, branches: int = 2, at: tuple[int, ...] | str = (1,), probes: int = 4) -> None:
+def tree(
+    strategy: Part, branches: int = 2, at: tuple[int, ...] | str = (1,), turns: int = 1, probes: int = 4
+) -> None:
     levels = 1 if isinstance(at, str) else len(at)
-    full = branches**levels
+    full = 1 + turns * (branches - 1) if isinstance(at, str) else branches**levels
     for wrong, size in (
         ({"branches": 1}, 4), ({"at": ()}, 4), ({"at": (2, 1)}, 16), ({"at": (1, 1)}, 16), ({"at": (-1,)}, 2 * branches),
-        ({"at": "uncertainty", "probes": 1}, 2 * branches), ({}, full), ({}, 2 * full + 1),
+        ({"at": "uncertainty", "probes": 1}, 2 * branches), ({}, full), ({}, 2 * full + 1), ({"turns": 0}, 2),
     ):  # fmt: skip
         refuses(lambda wrong=wrong, size=size: play(strategy, script(), 1, size, **wrong))
     if at == "entropy":
         silent = mixture("demonstrator=0.5,random=0.5")
         refuses(lambda: play(strategy, silent, 1, 2 * full))
-    if at == "uncertainty" and branches == 2:
+    if at == "uncertainty" and branches == 2 and turns == 1:
         _is_refused_at_first(strategy, 2 * full, probes)
     found, alone = play(strategy, script(), 2, 2 * full)
     for group, whole in zip(found, alone, strict=True):
@@ -150,19 +162,17 @@ def tree(strategy: Part, branches: int = 2, at: tuple[int, ...] | str = (1,), pr
         assert [actions(group[n]) for n in range(2)] == [actions(one.episode) for one in trunks]
         for level in range(levels):
             for n in range(len(leaves)):
-                if isinstance(at, str):
-                    k = surest_least(trunks[n]) if at == "entropy" else _widest(trunks, n, probes)
-                else:
-                    k = at[level]
-                if k >= length[n]:
-                    continue
-                leaves[n] = Leaf(leaves[n].owners, leaves[n].weight / branches)
-                for i in range(1, branches):
-                    m = len(leaves)
-                    leaves.append(Leaf([*leaves[n].owners[:k], *[m + 1] * (length[m] - k)], leaves[n].weight))
-                    _is_fork(group[m], group[n], k)
-                    if level == 0:
-                        assert actions(group[m]) == actions(forked(trunks[n].branch_points[k], i))
+                for k in _parts_at(at, level, turns, trunks, n, probes):
+                    if k >= length[n]:
+                        continue
+                    leaves[n] = Leaf(leaves[n].owners, leaves[n].weight / branches)
+                    for i in range(1, branches):
+                        m = len(leaves)
+                        new = [m + 1] * (length[m] - k)
+                        leaves.append(Leaf([*leaves[n].owners[:k], *new], leaves[n].weight))
+                        _is_fork(group[m], group[n], k)
+                        if level == 0:
+                            assert actions(group[m]) == actions(forked(trunks[n].branch_points[k], i))
         assert len(leaves) == len(group)
         for one, leaf in zip(group, leaves, strict=True):
             for k, turn in enumerate(one.trajectory.turns):
@@ -181,18 +191,27 @@ def _is_refused_at_first(strategy: Part, size: int, probes: int) -> None:
     lame = dataclasses.replace(script(), knows=known, only_first=True)  # pyright: ignore
     found, alone = play(strategy, lame, 2, size)
     for group, trunks in zip(found, alone, strict=True):
-        at = [_widest(trunks, n, probes, lost_first=True) for n in range(2)]
+        at = [_widest(trunks, n, probes, 1, lost_first=True)[0] for n in range(2)]
         for n, child in enumerate(group[2:4]):
             _is_fork(child, group[n], at[n])
 
 
-def _widest(trunks: Sequence[RunnerResult], n: int, probes: int, *, lost_first: bool = False) -> int:
-    turns = range(len(trunks[n].episode.trajectory.turns))
+def _parts_at(
+    at: tuple[int, ...] | str, level: int, turns: int, trunks: Sequence[RunnerResult], n: int, probes: int
+) -> list[int]:
+    if not isinstance(at, str):
+        return [at[level]]
+    return surest_least(trunks[n], turns) if at == "entropy" else _widest(trunks, n, probes, turns)
+
+
+def _widest(
+    trunks: Sequence[RunnerResult], n: int, probes: int, turns: int, *, lost_first: bool = False
+) -> list[int]:
     errors = [
         0.0 if lost_first and k == 0 else spread(trunks[n if k else 0].branch_points[k], probes, "probe")[1]
-        for k in turns
+        for k in range(len(trunks[n].episode.trajectory.turns))
     ]
-    return errors.index(max(errors))
+    return largest(errors, turns)
 
 
 def _is_fork(child: Episode, parent: Episode, k: int) -> None:

@@ -219,6 +219,10 @@ def _measure(rng: random.Random, found: Ragged) -> None:
         [float(any_ and helped.random() < 0.7) for _ in range(n)]
         for n, any_ in ((n, helped.random() < 0.4) for n in lengths)
     ]
+    left = random.Random(f"left early {found.rewards}")
+    for name, least, most in (("exit_trunk", 3, 5), ("exit_at", 0, 3)):
+        found.turns[name] = [[float(left.randint(least, most))] * n for n in lengths]
+    found.turns["exit_segment"] = [[float(left.randint(-1, 3)) for _ in range(n)] for n in lengths]
 
 
 def _grown(found: Ragged) -> tuple[Rows, Rows]:

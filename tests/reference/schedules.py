@@ -28,13 +28,13 @@ def linear(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) 
 
 
 @reference(
-    "schedule", "cosine", to=[0.7, -1.0], over=[4, -1], after=[3, -1], restarts=[True],
-    also=[{"restarts": True, "over": 3, "after": 2, "to": 0.7}, {"restarts": True, "over": 1}],
+    "schedule", "cosine", to=[0.7, -1.0], over=[4, -1], after=[3, -1], restarts=[True], ramp=[5, 1, -1],
+    also=[{"restarts": True, "over": 3, "after": 2, "to": 0.7}, {"restarts": True, "over": 1}, {"to": 0.7, "ramp": 3, "after": 3, "over": 5}],
 )  # fmt: skip
 def cosine(
-    now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0, restarts: bool = False
+    now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0, restarts: bool = False, ramp: int = 0
 ) -> float:
-    if over < 0 or after < 0:
+    if over < 0 or after < 0 or ramp < 0:
         raise Refused
     behind = way(now, over, after)
     if restarts and over:
@@ -43,7 +43,7 @@ def cosine(
             left -= over
         behind = left / over
     first = cos(pi / 2 * behind) ** 2
-    return first * now.first + (1 - first) * to
+    return (first * now.first + (1 - first) * to) * (now.update / ramp if now.update < ramp else 1)
 
 
 @reference(

@@ -8,17 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 import allocated  # noqa: F401  (they register themselves)
+import augmented  # noqa: F401
 import bounds  # noqa: F401
 import chosen  # noqa: F401
 import compared  # noqa: F401
 import contexts  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401
+import efforts  # noqa: F401
+import expected  # noqa: F401
 import helped  # noqa: F401
 import hinted  # noqa: F401
 import imitation  # noqa: F401
 import judged  # noqa: F401
 import learned  # noqa: F401
+import leaving  # noqa: F401
 import listing  # noqa: F401
 import losses  # noqa: F401
 import measured  # noqa: F401

@@ -166,3 +166,38 @@ PROBABILITIES = {
 def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(paper: str) -> None:
     recipe = check_recipe({**SHOP, **PROBABILITIES[paper]})
     assert build_parts(recipe)
+
+
+ROWS: dict[str, dict[str, Any]] = {
+    "154 BRPO": {
+        "guide": [{"name": "anytime", "budgets": [1, 2], "answers": 2}], "credit": "brpo", "rollout": {"group_size": 10},
+    },
+    "242 TempFlow-GRPO": {"guide": ["tempflow"], "credit": "dr_grpo", "shape": ["tempflow"]},
+    "193 ETTRL": {
+        "rollout": {"strategy": {"name": "tree", "at": "entropy", "turns": 2, "branches": 3}, "group_size": 60},
+        "reward": "majority", "credit": "grpo", "shape": ["ear"],
+    },
+    "224 ARES": {"reward": "ares"},
+    "28 PCL": {"rollout": {"sampler": "pcl"}, "credit": "dr_grpo"},
+    "190 Fleming-R1": {"rollout": {"sampler": "fleming"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_recipe_of_a_row_is_read(row: str) -> None:
+    build_parts(check_recipe({**SHOP, **ROWS[row]}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"credit": "brpo"},
+            r"(?s)exit_at, exit_segment, exit_trunk, which a guide gives.*Add guide: \[anytime\]",
+        ),
+        ({"guide": [{"name": "tempflow", "loss": ["nll"]}]}, "has a loss of its own"),
+    ],
+)
+def test_a_half_of_a_row_that_means_nothing_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(RecipeError, match=said):
+        check_recipe({**SHOP, **changes})

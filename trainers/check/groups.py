@@ -15,6 +15,7 @@ from turnwise.requirements import Requirements, require
 from turnwise.trainers.check.options import EVERY_PART, variants
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.asking import judged_now, made_judge
+from turnwise.trainers.kit.payer import RewardInRow
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.reward.as_is import as_is
@@ -44,14 +45,15 @@ def reward_is_pure_and_keeps_the_components(entry: Component) -> None:
         with_signals(e, [dict.fromkeys(needed, 0.25 * k - 0.5) for k in range(len(e.trajectory.turns))])
         for e in EPISODES
     ]
-    for said, reward in variants(entry):
+    for said, built in variants(entry):
+        reward = RewardInRow(entry.name, built, entry.whole)
         before = [repr(e) for e in episodes]
-        changed = reward(episodes)
+        changed = reward.pay([episodes])[0]
         require([repr(e) for e in episodes] == before, f"It changes what it is given ({said}).")
         require(len(changed) == len(episodes), f"It loses episodes ({said}).")
         for old, new in zip(episodes, changed, strict=True):
             _check_rewarded(old, new, said)
-        reordered = [repr(e) for e in reward(episodes[::-1])]
+        reordered = [repr(e) for e in reward.pay([episodes[::-1]])[0]]
         require(reordered == [repr(e) for e in changed][::-1], f"It depends on the order ({said}).")
 
 

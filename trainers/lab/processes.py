@@ -98,7 +98,7 @@ def lopsided(process: Process) -> Tensor:
     return logits_SA
 
 
-GIVERS = ("signal", "strategy", "judge", "teacher")
+GIVERS = ("signal", "strategy", "guide", "judge", "teacher")
 """The kinds of components that give signals, and say what these are on a process."""
 
 

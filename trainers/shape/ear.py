@@ -14,6 +14,7 @@ from turnwise.trainers.kit.token_credit import changed
     "ear",
     paper="2508.11356",
     needs=("entropy",),
+    shared_turns=True,
     bias="biased: weighted by the trajectory's own entropy",
 )
 def ear(credit: Tensor | TokenCredit, batch: TurnBatch, *, cap: float = 2.0) -> Tensor | TokenCredit:
@@ -21,7 +22,8 @@ def ear(credit: Tensor | TokenCredit, batch: TurnBatch, *, cap: float = 2.0) -> 
 
     A′ = clip(A·f_i, ±``cap``), f_i = 1 + (H̄ − H_i)/H̄ in [0, 2], 1 where H̄ = 0. Entropy-based advantage
     reshaping of ETTRL (Liu et al. 2025), there over GRPO. Ours: H_i is the mean over turns, and f is bounded. Where A
-    differs within a trajectory each turn or token is weighted and cut for itself.
+    differs within a trajectory each turn or token is weighted and cut for itself. Turns that episodes of a tree share (ETMR, which is
+    `rollout.strategy: {name: tree, at: entropy}`) are learned by the advantages of all of them, as in the paper.
 
     Worked by hand: H = 0.2, 0.4, 0.6: f = 1.5, 1, 0.5; A of R = 1, 0, 0: 1.1547, −0.57735, −0.57735.
 

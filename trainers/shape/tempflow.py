@@ -21,7 +21,7 @@ def tempflow(credit: Tensor | TokenCredit, batch: TurnBatch) -> Tensor | TokenCr
 
     A′ = w_{i,k}·A, w_{i,k} = H_{i,k} / mean over the turns of i of H; all 1 where the mean is 0. From TempFlow-GRPO (He
     et al. 2025), which weighs the steps of a diffusion by their noise level; the entropy of a turn stands for it
-    (ours). Its branching at single steps is ``credit: tree`` with ``rollout.strategy: tree``.
+    (ours). Its chance at a single step is the guide `tempflow`.
 
     Worked by hand: H = 0.2, 0.5, 0.8 weigh 0.4, 1, 1.6; returns 1 and 0 differ by ±1.
 

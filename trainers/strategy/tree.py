@@ -55,16 +55,19 @@ async def tree(
     *,
     branches: int = 2,
     at: tuple[int, ...] | Chosen = (1,),
+    turns: int = 1,
     probes: int = 4,
 ) -> list[Group]:
     """Some episodes from the start; at the chosen turns each one goes on in ``branches`` ways.
 
-    ``at`` names turns from 0, in order (fixed); every episode that gets there branches. Otherwise each episode
-    branches once: with ``"entropy"`` at the turn whose sampled tokens were the least likely on average (needs a
+    ``at`` names turns from 0, in order (fixed); every episode that gets there branches. Otherwise each root
+    branches at ``turns`` turns, and what branched off does not: with ``"entropy"`` at the turn whose sampled tokens were the least likely on average (needs a
     policy that reports log-probabilities); with ``"uncertainty"`` where what comes of it is least certain: from the
     state before each turn ``probes`` fresh rollouts are played, and the turn with the widest spread of returns is
-    taken, the earliest if several are. A group of n has n / branches^len(at) roots; those that end before a
-    branch leave it with fewer episodes. After SPO-tree (Guo et al. 2025) and ARPO (2507.19849), turn by turn;
+    taken, the earliest if several are. A group of n has n / branches^len(at) roots, or n / (1 + (branches − 1)·turns); those that
+    end before a branch, or have fewer turns, leave it with fewer episodes. ETMR of ETTRL (2508.11356) is ``at: entropy``: M roots, each of which goes
+    on in B = branches − 1 other ways at its N = ``turns`` turns of the highest entropy, M·(1 + B·N) episodes; M = 12, N = 2 and B = 2 are
+    `{name: tree, at: entropy, turns: 2, branches: 3}` with groups of 60. After SPO-tree (Guo et al. 2025) and ARPO (2507.19849), turn by turn;
     choosing by the spread of returns is ours.
 
     Gives ``edge``, the same number for turns that are one and the same sample, 0 for those that only one
@@ -79,42 +82,67 @@ async def tree(
     [[1, 0, 0, 0], [2, 0, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0]]
     >>> cost.steps  # two roots of 4 turns, two forks of 3
     14
+    >>> leaves_of(3, "entropy", 2), 60 // leaves_of(3, "entropy", 2)  # ETMR's 60 episodes have 12 roots
+    (5, 12)
 
     Raises:
         RecipeError: the group size does not divide into at least two full trees, or no turn is named.
     """
-    full = branches ** (1 if isinstance(at, str) else len(at))
-    forest = await grow(runner, plan, branches, at, probes)
+    full = leaves_of(branches, at, turns)
+    forest = await grow(runner, plan, branches, at, probes, turns)
     return [[labelled(leaf, leaves, full) for leaf in leaves] for leaves in forest]
 
 
 async def grow(
-    runner: RolloutRunner, plan: Plan, branches: int, at: tuple[int, ...] | Chosen, probes: int = 4
+    runner: RolloutRunner,
+    plan: Plan,
+    branches: int,
+    at: tuple[int, ...] | Chosen,
+    probes: int = 4,
+    turns: int = 1,
 ) -> list[list[Leaf]]:
     """The leaves of every group's trees, each with the branch points of all its turns."""
-    levels = 1 if isinstance(at, str) else len(at)
-    full = branches**levels
-    _check(plan, branches, at, full, probes)
+    full = leaves_of(branches, at, turns)
+    _check(plan, branches, at, full, probes, turns)
     roots = [request for group in plan for request in group[: len(group) // full]]
     played = iter(await runner(roots, branch_points=True))
     forest = [
         [_leaf(next(played), n + 1) for n in range(len(group) // full)] for group in plan
     ]  # fmt: skip
     if at == "uncertainty":
-        chosen = await _least_certain(runner, forest, probes)
-        await _branch(runner, forest, branches, lambda leaf: chosen[id(leaf.played)])
+        spread = await _uncertainty(runner, forest, probes)
+        await _branch(runner, forest, branches, lambda leaf: highest(spread[id(leaf.played)], turns))
         return forest
-    for level in range(levels):
-        await _branch(runner, forest, branches, _least_likely if at == "entropy" else _fixed(at, level))
+    if at == "entropy":
+        await _branch(runner, forest, branches, lambda leaf: highest([*map(_surprise, leaf.turns)], turns))
+        return forest
+    for turn in at:
+        await _branch(runner, forest, branches, lambda leaf, turn=turn: [turn])
     return forest
 
 
-def _check(plan: Plan, branches: int, at: tuple[int, ...] | str, full: int, probes: int) -> None:
+def leaves_of(branches: int, at: tuple[int, ...] | Chosen, turns: int) -> int:
+    """The number of leaves that a root has, itself one of them."""
+    return 1 + (branches - 1) * turns if isinstance(at, str) else branches ** len(at)
+
+
+def highest(values: Sequence[float], count: int) -> list[int]:
+    """The places of the highest values, in order; of equals the first.
+
+    >>> highest([0.2, 0.9, 0.5, 0.9], 2), highest([0.3, 0.3], 1), highest([], 2)
+    ([1, 3], [0], [])
+    """
+    return sorted(sorted(range(len(values)), key=lambda k: -values[k])[:count])
+
+
+def _check(plan: Plan, branches: int, at: tuple[int, ...] | str, full: int, probes: int, turns: int) -> None:
     if branches < 2 or not at or (not isinstance(at, str) and (sorted(set(at)) != list(at) or at[0] < 0)):  # pyright: ignore[reportOperatorIssue]
         raise RecipeError(
             f"strategy 'tree': branches={branches}, at={at} is no tree.",
             "Give at least two branches, and turns from 0 in rising order.",
         )
+    if turns < 1:
+        raise RecipeError(f"strategy 'tree': turns={turns} branch nowhere.", "Give 1 or more.")
     if at == "uncertainty" and probes < 2:
         raise RecipeError("strategy 'tree': one probe has no spread.", "Set probes to at least 2.")
     for group in plan:
@@ -130,16 +158,16 @@ def _leaf(played: RunnerResult, number: int) -> Leaf:
 
 
 async def _branch(
-    runner: RolloutRunner, forest: list[list[Leaf]], branches: int, choose: Callable[[Leaf], int | None]
+    runner: RolloutRunner, forest: list[list[Leaf]], branches: int, choose: Callable[[Leaf], Sequence[int]]
 ) -> None:
-    """Let every leaf that gets to its branching turn go on in other ways too; grows ``forest``."""
+    """Let every leaf go on in other ways too at its branching turns, which are in order; grows ``forest``."""
     asked = [
         (group, index, turn, point)
         for group, leaves in enumerate(forest)
         for index, leaf in enumerate(leaves)
         if leaf.played.episode.outcome.counts
-        and (turn := choose(leaf)) is not None
-        and (point := leaf.played.branch_point(turn)) is not None
+        for turn in choose(leaf)
+        if (point := leaf.played.branch_point(turn)) is not None
     ]
     requests = [fork(point, i) for *_, point in asked for i in range(1, branches)]
     played = iter(await runner(requests, branch_points=True))
@@ -156,17 +184,6 @@ async def _branch(
             leaves.append(Leaf(whole, owners, parent.weight))
 
 
-def _fixed(at: tuple[int, ...] | str, level: int) -> Callable[[Leaf], int | None]:
-    turn = int(at[level])
-    return lambda leaf: turn if turn < len(leaf.turns) else None
-
-
-def _least_likely(leaf: Leaf) -> int | None:
-    """The turn whose tokens surprise the policy the most."""
-    surprise = [_surprise(turn) for turn in leaf.turns]
-    return max(range(len(surprise)), key=surprise.__getitem__, default=None)
-
-
 def _surprise(turn: Turn) -> float:
     """Mean −log p of the sampled tokens, in nats."""
     logprobs = turn.reply.logprobs
@@ -178,21 +195,20 @@ def _surprise(turn: Turn) -> float:
     return -sum(logprobs) / len(logprobs)
 
 
-async def _least_certain(
+async def _uncertainty(
     runner: RolloutRunner, forest: list[list[Leaf]], probes: int
-) -> dict[int, int | None]:
-    """The turn before which fresh rollouts differ the most in what they earn, by the identity of a leaf's play."""
+) -> dict[int, list[float]]:
+    """How much fresh rollouts from before each turn differ in what they earn, by the identity of a leaf's play."""
     trunks = [[leaf.played for leaf in leaves] for leaves in forest]
     values = await fork_values(runner, trunks, probes, "probe")
-    chosen: dict[int, int | None] = {}
+    spread: dict[int, list[float]] = {}
     for group in trunks:
         for played in group:
             found = [
                 value_of(values, group[0], played, k) for k in range(len(played.episode.trajectory.turns))
             ]
-            spread = [value.error if value else 0.0 for value in found]
-            chosen[id(played)] = max(range(len(spread)), key=spread.__getitem__, default=None)
-    return chosen
+            spread[id(played)] = [value.error if value else 0.0 for value in found]
+    return spread
 
 
 def labelled(leaf: Leaf, leaves: Sequence[Leaf], full: int) -> Episode:
