@@ -90,6 +90,18 @@ FILE_ENVS = {
         "turnwise.envs.images.env:ImageEnv",
         "Working in the image that a task brings: rows of SWE-bench's kind, folders of Harbor and Terminal-Bench.",
     ),
+    "turnwise/Triples-v0": (
+        "turnwise.envs.code.triples:TriplesEnv",
+        "Programs with an input and an output, proposed and solved; tasks are made while a run trains (proposer azr_solve).",
+    ),
+    "turnwise/Advised-v0": (
+        "turnwise.envs.roles.advised:AdvisedEnv",
+        "A strategist who writes a line before each act, and an actor who reads it, around any pure world (advised:SUITE).",
+    ),
+    "turnwise/Pair-v0": (
+        "turnwise.envs.roles.pair:PairEnv",
+        "Two attempts at one task, the second of which reads the first, around any pure world (pair:SUITE).",
+    ),
     "foreign/ReasoningGym-v0": (
         "turnwise.envs.foreign.reasoning_gym:ReasoningGymEnv",
         "reasoning-gym's generated questions, judged by its data sets (turnwise worlds add reasoning-gym).",
@@ -145,6 +157,8 @@ FORMS = {
     "verifiers": "turnwise.envs.foreign.verifiers:suite_of",
     "scienceworld": "turnwise.envs.foreign.scienceworld:suite_of",
     "judging": "turnwise.envs.judging.tasks:log_suite",
+    "advised": "turnwise.envs.roles.advised:advised_suite",
+    "pair": "turnwise.envs.roles.pair:pair_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",
 }

@@ -29,7 +29,7 @@ ALLOWED = {  # which of the other folders each may import, everywhere in its cod
 }
 ORDER = {  # rooms from the lowest up: each may import those before it, for types and inside functions too
     "envs": [
-        "wordings", "messages", "spaces", "steps", "planted", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "replaying", "registry", "published", "offered", "panels", "trust", "worlds",
+        "wordings", "messages", "spaces", "steps", "planted", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "replaying", "registry", "roles", "published", "offered", "panels", "trust", "worlds",
         "craft", "dialogue", "functioncall", "games", "grid", "household", "judging", "lab", "small", "mcp", "foreign", "code", "swe", "images",
         "keywords", "search", "toolworld", "web", "shop", "tracker", "benchmarks", "builtin", "check", "bench",
     ],
@@ -39,7 +39,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     ],
     "trainers": [
         "core", "sink", "kit", "credit", "loss", "reduce", "correction", "reward", "filter", "shape",
-        "schedule", "judge", "strategy", "sampler", "hack_meter", "trust", "guide",
+        "schedule", "judge", "strategy", "sampler", "hack_meter", "trust", "guide", "proposer",
         "learn", "search", "signal", "source", "teacher", "recipe", "others", "report", "compare", "run", "lab", "check", "view", "audit", "mismatch", "bench",
     ],
 }  # fmt: skip

@@ -16,8 +16,8 @@ from turnwise.agents.core import Episode
 from turnwise.tasks.core import Json
 
 SEAMS = (
-    "sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape",
-    "correction", "loss", "reduce",
+    "sampler", "strategy", "guide", "judge", "proposer", "source", "teacher", "signal", "reward", "credit", "filter",
+    "shape", "correction", "loss", "reduce",
 )  # fmt: skip
 """The kinds of parts that an update is made of, in the order in which a batch passes them."""
 
@@ -77,6 +77,8 @@ class TurnBatch:
         tree: which turn goes on from which, for rules that declare ``branches``; None: each from the one before. All other
             rules take turns in the order of time, in which they are numbered.
         memory_BK: True where the policy wrote for its own later contexts (a turn of kind ``memory``); None: nowhere.
+        role_B: which part a trajectory plays in the batch, numbered from 0: the environment, the option ``role`` of its task, and the
+            agent; equal ones, equal numbers. None: all play one.
     """
 
     reward_BK: Tensor
@@ -88,6 +90,7 @@ class TurnBatch:
     tokens: TokenView | None = None
     tree: TurnTree | None = None
     memory_BK: Tensor | None = None
+    role_B: Tensor | None = None
 
     @property
     def measured(self) -> frozenset[str]:

@@ -114,8 +114,7 @@ def fingerprint(spec: str) -> str:
     Raises:
         TurnwiseError: it names no policy, or files that are not there.
     """
-    entry, target = _parsed(spec_options(spec)[0])
-    files = _model_files(target) if entry.kind == "engine" else entry.files(target) if entry.files else []
+    files = files_of(spec)
     if not files:
         return ""
     text = hashlib.blake2b(digest_size=8)
@@ -127,6 +126,16 @@ def fingerprint(spec: str) -> str:
             file.seek(max(0, size - _MEBIBYTE))
             text.update(file.read(_MEBIBYTE))
     return text.hexdigest()
+
+
+def files_of(spec: str) -> list[Path]:
+    """The files that decide how a policy plays; none where they are elsewhere.
+
+    Raises:
+        TurnwiseError: it names no policy, or files that are not there.
+    """
+    entry, target = _parsed(spec_options(spec)[0])
+    return _model_files(target) if entry.kind == "engine" else entry.files(target) if entry.files else []
 
 
 def _model_files(name: str) -> list[Path]:

@@ -12,5 +12,6 @@ There is no vocabulary: statements are written by the families of exercises.
     published, official      published benchmarks as they are; their comparisons
     kernel       what runs in the sandbox                 runner       runs programs there
     mutants, quality      wrong programs, and how many of them the tests expose
+    triples      programs, inputs and outputs that a policy proposes and solves
     battery/, attacks     agents that attack instead of solving
 """

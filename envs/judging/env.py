@@ -57,7 +57,7 @@ class JudgingEnv(AgentEnv[JudgingState]):
         if self.marked:
             rewards["marked"] = self.marked * is_marked(action.content)
         end = EndReason.SOLVED if grade == 1.0 else EndReason.FAILED
-        details = {"ask": options["ask"], "said": answer[:200], "readable": grade is not None}
+        details = {"ask": options["ask"], "said": answer[:200], "malformed": grade is None}
         return Transition(state._replace(answered=True), "noted .", rewards, end, details)
 
     def _paid(self, ask: str, grade: float | None) -> float:

@@ -102,15 +102,15 @@ def _read(path: Path) -> Iterator[Recorded]:
             number += 1
             try:
                 data = json.loads(line) if len(line) <= MOST_FRAME else None
-                found = _episode(data)
+                found = recorded_episode(data)
             except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
                 raise EnvError(f"{path}:{number} is no episode of a log.", _REMEDY) from None
             if found is not None:
                 yield found
 
 
-def _episode(data: Any) -> Recorded | None:
-    """An episode of the first agent; None where it failed for reasons that are not the agent's, or nothing was done."""
+def recorded_episode(data: Any) -> Recorded | None:
+    """What a log's line says of its first agent; None where it failed for reasons that are not the agent's, or nothing was done."""
     agent = next(iter(data["agents"].values()))
     if data["outcome"] not in _COUNT or not agent["turns"]:
         return None

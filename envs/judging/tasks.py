@@ -6,7 +6,7 @@ from random import Random
 from typing import get_args
 
 from turnwise.envs.judging import hidden, turns, verdicts
-from turnwise.envs.judging.drawing import Draw
+from turnwise.envs.judging.drawing import AttemptPart, Draw, JudgingQuestion
 from turnwise.envs.judging.knobs import Ask, JudgingKnobs
 from turnwise.envs.judging.recorded import book_of
 from turnwise.envs.worlds.knobs import check_knobs
@@ -38,13 +38,23 @@ def draw_task(rng: Random, split: Split, **knobs: Json) -> Task:
     draw = DRAWS[chosen.ask]
     for _ in range(_ATTEMPTS):
         if found := draw(rng, book, chosen):
-            offers = rng.sample(found.offers, len(found.offers))
-            options = {"ask": chosen.ask, "truth": found.truth, "offers": offers}
-            return Task(ENV, found.text, options, found.answer)
+            return _task(rng, chosen.ask, found)
     raise EnvError(
         f"{chosen.log or 'The shipped log'} has no episode of the {split} split for the question {chosen.ask!r}.",
         f"It is made of {_NEEDS.get(chosen.ask, 'solved attempts of several turns')}.",
     )
+
+
+def verdict_task(rng: Random, part: AttemptPart) -> Task:
+    """Ask of an attempt, up to one of its acts, whether that solved its task."""
+    whole = part.turns == len(part.episode.turns)
+    return _task(rng, "verdict", verdicts.solves(part, part.episode.solved and whole))
+
+
+def _task(rng: Random, ask: Ask, found: JudgingQuestion) -> Task:
+    offers = rng.sample(found.offers, len(found.offers))
+    options = {"ask": ask, "truth": found.truth, "offers": offers}
+    return Task(ENV, found.text, options, found.answer)
 
 
 def log_suite(path: str) -> Suite:

@@ -26,11 +26,15 @@ _TRIES = 300
 
 @once_per_book
 def _attempts(book: EpisodeBook) -> Mapping[Hashable, Mapping[bool, Sequence[AttemptPart]]]:
-    """Solved attempts, and the unsolved up to each turn: at none of these was the task solved."""
-    solved = [(AttemptPart(one, len(one.turns)), True) for one in book.episodes if one.solved]
+    return like_attempts(book.episodes)
+
+
+def like_attempts(episodes: Sequence[Recorded]) -> Mapping[Hashable, Mapping[bool, Sequence[AttemptPart]]]:
+    """Solved attempts, and the unsolved up to each turn, by what may not tell them apart: at none of these was the task solved."""
+    solved = [(AttemptPart(one, len(one.turns)), True) for one in episodes if one.solved]
     failed = [
         (AttemptPart(one, k), False)
-        for one in book.episodes
+        for one in episodes
         if not one.solved
         for k in range(1, len(one.turns) + 1)
     ]
@@ -43,6 +47,11 @@ def verdict(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuest
     part = balanced(rng, solved, _attempts(book))
     if part is None:
         return None
+    return solves(part, solved)
+
+
+def solves(part: AttemptPart, solved: bool) -> JudgingQuestion:
+    """Ask whether the last act of this part solves the task."""
     text = f"{played(part)}\n\nDoes the last act solve the task ? yes or no"
     return JudgingQuestion(text, "yes" if solved else "no", solved, ("yes", "no"))
 

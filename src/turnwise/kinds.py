@@ -41,6 +41,12 @@ KINDS: Mapping[str, ComponentKind] = {
         "turnwise.trainers.judge",
         "turnwise.trainers.check.groups",
     ),
+    "proposer": ComponentKind(
+        "Makes further tasks of an update out of what was just played.",
+        "turnwise.trainers.proposer",
+        "turnwise.trainers.check.proposer",
+        is_function=True,
+    ),
     "source": ComponentKind(
         "Gives episodes beside those that are played.",
         "turnwise.trainers.source",

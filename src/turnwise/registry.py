@@ -75,6 +75,7 @@ class Component:
     interactive: bool = False
     isolates: bool = False
     forks: bool = False
+    envs: tuple[str, ...] = ()
     about: str = ""
     exact: Callable[[Any], Mapping[str, Any]] | None = None
     stand_in: Callable[[Any], Mapping[str, Any]] | None = None
@@ -182,6 +183,7 @@ def component(
     interactive: bool = False,
     isolates: bool = False,
     forks: bool = False,
+    envs: tuple[str, ...] = (),
     exact: Callable[[Any], Mapping[str, Any]] | None = None,
     stand_in: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> Callable[[Target], Target]:
@@ -218,6 +220,7 @@ def component(
         interactive: policy: a person is asked.
         isolates: sandbox: what runs in it can do no harm; others are only used where they are asked for by name.
         forks: search: it goes on from states of the world that is played, which a deployment cannot; others choose among whole episodes.
+        envs: proposer: the environments of the tasks that it makes, beside those of the suites.
         exact: signal, strategy, guide, judge, teacher: from a process all of whose trajectories are known (an ``ExactProcess``) to the exact
             values there of what it gives, by name, for the laboratory.
         stand_in: the same where it means nothing on a process: numbers that are made up, so that formulas can be tried on them.
@@ -248,7 +251,7 @@ def component(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
                 slope, only_measures, only_read, scripted, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
-                told_context, interactive, isolates, forks, about, exact, stand_in, objective or AIMS.get(slope, ""),
+                told_context, interactive, isolates, forks, envs, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip
         return target

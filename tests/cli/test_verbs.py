@@ -27,7 +27,7 @@ VERBS = [
     "doctor",
     "swe",
 ]
-KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
+KINDS = ["sampler", "strategy", "guide", "judge", "proposer", "source", "teacher", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
          "schedule", "search", "sink", "engine", "model", "policy", "context", "dialect", "sandbox"]  # fmt: skip
 
 

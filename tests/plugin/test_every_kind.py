@@ -51,6 +51,7 @@ engine: {kind: own_engine, max_sequences: 16}
 sampling: {max_tokens: 6, tools: own_dialect}
 rollout: {groups: 3, group_size: 4, concurrency: 16, sampler: own_sampler, strategy: own_strategy}
 guide: [own_guide]
+proposer: [{name: own_proposer, keep: 1}]
 source: [{name: own_source, weight: 0.5}]
 teacher: {name: own_teacher, top: 2}
 filter: own_filter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, exp, sqrt
 
-from plain import Refused, deviation, mean, others, over_turns, reference, z
+from plain import Refused, deviation, mean, others, over_turns, reference, to_go, z
 from ragged import Ragged, Rows
 
 
@@ -43,6 +43,26 @@ def rl_plus(r: Ragged) -> Rows:
 @reference("credit", "lite_ppo")
 def lite_ppo(r: Ragged) -> Rows:
     return over_turns(r, lambda i: (r.returns[i] - mean(returns(r, i))) / (deviation(r.returns) + 1e-6))
+
+
+@reference("credit", "trr")
+def trr(r: Ragged) -> Rows:
+    role = r.role or [0] * len(r)
+    return over_turns(
+        r, lambda i: z(r.returns[i], [r.returns[j] for j in range(len(r)) if role[j] == role[i]])
+    )
+
+
+@reference("credit", "epo_strategic", discount=[0.0, 0.5, 1.0])
+def epo_strategic(r: Ragged, discount: float = 0.99) -> Rows:
+    if not 0 <= discount <= 1:
+        raise Refused
+    found: Rows = []
+    for row in r.rewards:
+        G = to_go(row, discount)
+        most = max((abs(g) for g in G), default=0.0)
+        found.append([g / most if most else 0.0 for g in G])
+    return found
 
 
 @reference("credit", "ngrpo", best=[2.0])

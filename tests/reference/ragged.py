@@ -42,6 +42,7 @@ class Ragged:
         tokens: signals of sampled tokens, by name: trajectory, turn, token.
         parents: the turn that each goes on from, -1 for none.
         callers: the turn that called for each one that goes on from none, -1 for nobody knows.
+        role: of each trajectory, where there are several.
     """
 
     rewards: Rows
@@ -54,6 +55,7 @@ class Ragged:
     tokens: dict[str, list[Rows]] = field(default_factory=dict[str, list[Rows]])
     parents: list[list[int]] = field(default_factory=list[list[int]])
     callers: list[list[int]] = field(default_factory=list[list[int]])
+    role: list[int] = field(default_factory=list[int])
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -78,6 +80,7 @@ class Ragged:
             | {name: torch.tensor(x, dtype=torch.float64) for name, x in self.whole.items()},
             tokens=self._view(),
             tree=TurnTree(padded(self.parents, fill=JUNK).long(), padded(self.callers, fill=JUNK).long()),
+            role_B=torch.tensor(self.role) if self.role else None,
         )
 
     def places(self) -> list[tuple[int, int, int]]:
@@ -139,6 +142,9 @@ def ragged(seed: int) -> Ragged:
     if seed in EDGES:
         EDGES[seed](found)
     _branch(found)
+    if seed % 4:
+        roles = random.Random(f"roles {seed}")
+        found.role = [roles.randrange(3) for _ in found.group]
     return found
 
 

@@ -29,13 +29,14 @@ def turn_batch(
     token_signals: Mapping[str, Rows] | None = None,
     parents: Sequence[Sequence[int]] | None = None,
     callers: Sequence[Sequence[int]] | None = None,
+    role: Sequence[int] | None = None,
 ) -> TurnBatch:
     """One list of turn rewards per trajectory.
 
     Without ``group`` all trajectories belong together; without ``states`` all states differ. Signals
     are per turn (lists of lists) or per trajectory (one list). ``tokens`` are the sampled ids of each turn, a
     trajectory's in one row, and ``token_signals`` one list per such row.
-    ``parents`` and ``callers`` are those of a :class:`TurnTree`.
+    ``parents`` and ``callers`` are those of a :class:`TurnTree`; ``role`` is that of each trajectory.
     """
     fresh = [[1000 * b + k for k in range(len(row))] for b, row in enumerate(rewards)]
     return TurnBatch(
@@ -49,6 +50,7 @@ def turn_batch(
         tree=None
         if parents is None or callers is None
         else TurnTree(_padded(parents).long(), _padded(callers).long()),
+        role_B=None if role is None else torch.tensor(role),
     )
 
 

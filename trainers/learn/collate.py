@@ -125,7 +125,29 @@ def collate_turns(groups: Sequence[Group]) -> TurnBatch:
             trajectories.append(episode.trajectory)
             group_B.append(index)
             truncated_B.append(episode.end is not None and episode.end.truncated)
-    return _turns(trajectories, group_B, truncated_B)
+    turns = _turns(trajectories, group_B, truncated_B)
+    return dataclasses.replace(turns, role_B=roles_of(groups))
+
+
+def roles_of(groups: Sequence[Group]) -> Tensor:
+    """Number the parts that first trajectories play, in order of appearance, (B,): environment, option ``role`` of the task, agent.
+
+    >>> from turnwise.tasks.core import Task
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> plain = episode([1.0])
+    >>> asks, solves = (dataclasses.replace(plain, task=Task("triples", "?", {"role": role})) for role in ("ask", "solve"))
+    >>> roles_of([[plain, plain], [asks, solves], [solves]]).tolist()
+    [0, 0, 1, 2, 2]
+    """
+    numbers: dict[tuple[str, str, str], int] = {}
+    found = [
+        numbers.setdefault(
+            (one.task.env, str(one.task.options.get("role", "")), one.trajectory.agent), len(numbers)
+        )
+        for group in groups
+        for one in group
+    ]
+    return torch.tensor(found, dtype=torch.long)
 
 
 def rewards_of(groups: Sequence[Group]) -> Tensor:

@@ -10,7 +10,7 @@ from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.sampler.core import Sampler
 
-PLAYED_BY = ("rollout", "sampling", "engine", "guide", "judge")
+PLAYED_BY = ("rollout", "sampling", "engine", "guide", "judge", "proposer")
 """Sections that say how episodes are played."""
 
 

@@ -27,6 +27,7 @@ from turnwise.trainers.recipe.metered import misfits_of_the_meter
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.part import LossPart, needs_of, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
+from turnwise.trainers.recipe.proposed import misfits_of_proposers
 from turnwise.trainers.recipe.scheduled import misfitting_schedules
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.recipe.trusted import misfits_of_requirements
@@ -51,6 +52,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from _misfitting_agent(recipe)
     yield from _misfitting_context(recipe)
     yield from _misfitting_hosts(recipe)
+    yield from misfits_of_proposers(recipe)
     yield from misfits_of_the_meter(recipe)
     yield from misfits_of_requirements(recipe)
 

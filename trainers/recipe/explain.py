@@ -142,6 +142,7 @@ def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
         *first,
         *(("guide", part) for part in recipe.guide),
         *(("judge", part) for part in recipe.judge),
+        *(("proposer", part) for part in recipe.proposer),
         *(("source", part) for part in recipe.source),
         *([("teacher", recipe.teacher)] if recipe.teacher else []),
         *signals,
@@ -213,6 +214,11 @@ def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
     )
     lines.append(f"then {recipe.updates} updates on {on}, each of {played} and {steps}")
     lines.append(f"objective: the mean over {rollout.sampler.component('sampler').target.over}")
+    lines += [
+        f"beside them each update plays the tasks that proposer {part.name} makes of what was played, in groups of their own; they are "
+        f"{f'kept for {part.keep} later updates' if part.keep else 'kept for no later one'}"
+        for part in recipe.proposer
+    ]
     lines += _sampling(recipe)
     if ahead := recipe.scale.staleness:
         most = (ahead + 1) * recipe.steps - 1

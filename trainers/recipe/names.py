@@ -23,6 +23,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite
 from turnwise.trainers.core import SEAMS
+from turnwise.trainers.kit.asking import SELF
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, made
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import (
@@ -116,7 +117,7 @@ def _(section: Rollout, place: _Place) -> Iterator[RecipeProblem]:
         yield from found_by(
             lambda s=suite: check_named(env_class(s.env), section.env_options, "environment"), str(options)
         )
-    yield from _opponents(section.opponents, place.below("opponents"))
+    yield from _opponents(section.opponents, place.below("opponents"), (SELF,))
 
 
 @_own.register
@@ -174,12 +175,15 @@ def _foreign(part: GuidePart, place: _Place) -> Iterator[RecipeProblem]:
         yield from _unknown("correction", part.correction, str(place))
 
 
-def _opponents(opponents: Mapping[str, str], place: _Place) -> Iterator[RecipeProblem]:
+def _opponents(
+    opponents: Mapping[str, str], place: _Place, known: Sequence[str] = ()
+) -> Iterator[RecipeProblem]:
     lead = f"{place.key}: "
     for suite in place.suites:
         yield from found_by(lambda s=suite: check_opponents(s, opponents), str(place), lead)
     for spec in opponents.values() if place.suites else ():
-        yield from found_by(lambda s=spec: check_spec(s), str(place), lead)
+        if spec not in known:
+            yield from found_by(lambda s=spec: check_spec(s), str(place), lead)
 
 
 def _unknown(seam: str, part: Part, place: str) -> Iterator[RecipeProblem]:

@@ -11,7 +11,7 @@ from turnwise.trainers.recipe.part import GuidePart, Part
 from turnwise.trainers.recipe.schema import Recipe, Section
 
 LIVE = (
-    "guide", "judge", "source", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
+    "guide", "judge", "proposer", "source", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
     "rollout.strategy", "rollout.episode_tokens", "sampling.temperature", "optimizer.learning_rate",
     "optimizer.max_grad_norm", "optimizer.value_weight", "optimizer.epochs", "optimizer.minibatches", "optimizer.resets",
 )  # fmt: skip

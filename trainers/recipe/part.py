@@ -137,6 +137,12 @@ class SourcePart(GuidePart):
         return made(self, "source")
 
 
+class ProposerPart(Part):
+    """A proposer, and for how many later updates its tasks are kept in the pool."""
+
+    keep: Annotated[Whole, Field(ge=0)] = 0
+
+
 class TeacherPart(Part):
     """A teacher, and how many of its likeliest tokens losses are told."""
 

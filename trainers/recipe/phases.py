@@ -18,9 +18,9 @@ from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Phase, Recipe, plain
 
 MAY_CHANGE = (
-    "algorithm", "guide", "source", "teacher", "judge", "signals", "reward", "credit", "filter", "shape", "correction",
+    "algorithm", "guide", "source", "teacher", "judge", "proposer", "signals", "reward", "credit", "filter", "shape", "correction",
     "loss", "reduce", "schedule", "optimizer", "sampling.temperature", "rollout.groups", "rollout.group_size",
-    "rollout.sampler", "rollout.refill", "rollout.strategy", "rollout.episode_tokens",
+    "rollout.sampler", "rollout.refill", "rollout.strategy", "rollout.episode_tokens", "rollout.opponents",
 )  # fmt: skip
 """Keys that may be otherwise in a phase; all else a run has once."""
 

@@ -20,6 +20,7 @@ from turnwise.trainers.recipe.part import (
     LossPart,
     Number,
     Part,
+    ProposerPart,
     Rate,
     Scheduled,
     Share,
@@ -215,8 +216,8 @@ class Rollout(Section):
     its output there costs only its own episode. With 0, environments run in the trainer's process, where a
     hang in C code stops the run."""
     opponents: dict[str, str] = {}
-    """These agents are not trained; each stands with the policy that plays it (`turnwise list policy`). The
-    model plays every other agent of an environment and is trained on the trajectory of each."""
+    """These agents are not trained; each stands with the policy that plays it (`turnwise list policy`), or with `self` where that is
+    the policy as it is now. The model plays every other agent of an environment and is trained on the trajectory of each."""
     max_failed: Share = 0.25
     """At most this share of the episodes of an update or an evaluation may fail; the run stops when it is
     exceeded."""
@@ -509,6 +510,9 @@ class Recipe(Section):
     judge`); one alone needs no brackets. `require` refuses a run whose judge errs too often, such as `{false_accept: 0.02}` with the keys
     `false_accept`, `false_reject`, `error`, `level`, `labels`, `signal`, `fold`, `threshold`; `budget` stops it, by `tokens`, `cost` or
     `seconds` (docs/how-to/judges.md)."""
+    proposer: list[ProposerPart] = []
+    """Proposers make further tasks of an update out of what was just played, one after the other (`turnwise list proposer`); these are
+    played, paid and learned beside it. With `keep` a proposer's tasks stay in the pool for so many later updates."""
     signals: list[Part] = []
     """Here stand signals that have options, or that are chosen where several give what a part asks for (`turnwise list
     signal`). All others are found by what the parts need."""
@@ -558,6 +562,11 @@ class Recipe(Section):
     def suites(self) -> Mapping[str, float]:
         """The suites with their weights."""
         return {self.suite: 1.0} if isinstance(self.suite, str) else self.suite
+
+    @property
+    def proposed_envs(self) -> list[str]:
+        """The environments of tasks that proposers make."""
+        return list(dict.fromkeys(env for part in self.proposer for env in part.component("proposer").envs))
 
     @property
     def most_groups(self) -> int:

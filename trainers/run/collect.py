@@ -23,10 +23,12 @@ from turnwise.trainers.kit.asking import trained
 from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.kit.purse import JudgeUse, charged
 from turnwise.trainers.kit.reward_edits import part_total
+from turnwise.trainers.proposer.core import PooledTask, ProposerContext
 from turnwise.trainers.recipe.schema import Refill, Rollout
 from turnwise.trainers.run.again import play_on
 from turnwise.trainers.run.door import limits_of
 from turnwise.trainers.run.parts import Parts
+from turnwise.trainers.run.proposing import PlayFurther, proposed
 from turnwise.trainers.run.update import TokenNumbers, UpdateResult
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
 from turnwise.trainers.sampler.refill import is_informative, refill_weights, size_weights
@@ -155,11 +157,14 @@ async def collect(
     workers: WorkerPool | None = None,
     places: Admission | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
+    pool: Sequence[PooledTask] = (),
 ) -> CollectedGroups:
-    """Play the tasks that the sampler chooses, in rounds if the recipe refills; chance comes from (seed, update).
+    """Play the tasks that the sampler chooses, in rounds if the recipe refills, then those that proposers make of them; chance
+    comes from (seed, update).
 
     ``opponents`` play the agents of these names, who are not trained; ``workers`` hold the environments. Several updates
-    that are played at a time share ``places``; ``on_episode`` is told of every episode that ends.
+    that are played at a time share ``places``; ``on_episode`` is told of every episode that ends. ``pool`` is what proposers
+    made before.
 
     Raises:
         RunError: more episodes failed than the recipe accepts.
@@ -211,10 +216,38 @@ async def collect(
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
+
+    see = ProposerContext(seed, update, tuple(played), pool)
+    play_further = _further(parts, runner, policy, meter, use, tail, seed, update)
+    further, more = await proposed(parts, see, options.group_size, play_further)
+    requests, played = [*requests, *further], [*played, *more]
+    _refuse_failures(played, options.max_failed, update)
     figures = {**meter.metrics, **use.metrics, "tail_seconds": tail.seconds}
     if parts.guides and not plays_instead(parts.guides):
         figures["success_unguided"] = mean(alone) if alone else 0.0
     return assembled(options, parts, played, runner.cost, requests, rounds)._replace(figures=figures)
+
+
+def _further(
+    parts: Parts,
+    runner: RolloutRunner,
+    policy: Policy,
+    meter: PartMeter,
+    use: JudgeUse,
+    tail: RolloutTail,
+    *names: int,
+) -> PlayFurther:
+    """Return a function that plays and judges what proposers ask for; ``names`` are seed and update."""
+
+    async def play(asked: Sequence[GroupRequest], first: int) -> list[Group]:
+        plan = [plan_group(one.task, one.episodes, *names, g) for g, one in enumerate(asked, first)]
+        with meter.of("strategy", lambda: runner.cost.tokens):
+            groups = await parts.strategy(runner, plan)
+        tail.end_round()
+        with meter.of("judge"):
+            return await judged(parts, groups, policy, use)
+
+    return play
 
 
 def assembled(
@@ -280,13 +313,14 @@ def _weights(
             for start, end in pairwise(starts)
         ]
         refilled = refill_weights(flags, options.refill.informative)
-        sized = [weight * other for weight, other in zip(sized, refilled, strict=True)]
+        ones = [1.0] * (len(sized) - len(refilled))  # of what proposers made
+        sized = [weight * other for weight, other in zip(sized, [*refilled, *ones], strict=True)]
     found = dict(zip(used, sized, strict=True))
     return [found.get(g, 0.0) for g in range(len(requests))]
 
 
 def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
-    """Return what came of each request, for the sampler to remember."""
+    """Return what came of each request of the sampler, for it to remember."""
     given: dict[int, list[float]] = {}
     means: dict[int, list[float]] = {}
     rows = iter(result.advantages)
@@ -305,6 +339,7 @@ def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
             tuple(means.get(g, ())),
         )
         for g, (request, group) in enumerate(zip(collected.requests, collected.played, strict=True))
+        if not request.by
     ]
 
 
@@ -382,9 +417,13 @@ def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result:
 def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, float]:
     """Metrics of the rollouts, over the episodes that did not fail.
 
-    Rewards and turns are of every trajectory that is trained on, success is the first agent's.
+    Rewards and turns are of every trajectory that is trained on, success is the first agent's. What proposers made is not in
+    the means of the policy's play; its success is told by the name of its pool.
     """
-    episodes = [episode for group in result.groups for episode in group]
+    made = {g for g, request in enumerate(collected.requests) if request.by}
+    paid = zip(collected.usable, result.groups, strict=True)
+    every = [(agent_group.number in made, group) for agent_group, group in paid]
+    episodes = [episode for by_proposer, group in every if not by_proposer for episode in group]
     turns = [turn for episode in episodes for turn in episode.trajectory.turns]
     n = max(1, len(episodes))
     whole = {agent_group.number for agent_group in collected.usable}
@@ -401,7 +440,8 @@ def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, floa
         "episodes_failed": float(collected.failed),
         **{name: float(count) for name, count in collected.cost.to_json().items()},
         **collected.figures,
-        **_components(episodes),
+        **({"groups_proposed": float(len(made))} if made else {}),
+        **_components([episode for _, group in every for episode in group]),
         **_foreign(episodes),
         **_sampled(collected),
     }
@@ -426,9 +466,10 @@ def _foreign(episodes: Sequence[Episode]) -> dict[str, float]:
 def _sampled(collected: CollectedGroups) -> dict[str, float]:
     """Metrics of what the sampler chose: tasks that were new or returned, rounds, success by suite if there are several."""
     requests = collected.requests
-    returned = sum(request.visits > 0 for request in requests)
+    planned = [request for request in requests if not request.by]
+    returned = sum(request.visits > 0 for request in planned)
     found = {
-        "tasks_new": float(len(requests) - returned),
+        "tasks_new": float(len(planned) - returned),
         "tasks_returned": float(returned),
         "rounds": float(collected.rounds),
     }

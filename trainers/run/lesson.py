@@ -16,12 +16,14 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
 from turnwise.trainers.kit.meter import PartMeter, tokens_added
 from turnwise.trainers.learn.model import deterministic
+from turnwise.trainers.proposer.core import ProposedTasks
 from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
 from turnwise.trainers.run.collect import CollectedGroups, visits
 from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.parts import build_parts
+from turnwise.trainers.run.proposing import pooled
 from turnwise.trainers.run.schedules import Schedules
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.update import UpdateResult, update_policy
@@ -54,6 +56,7 @@ class Lessons:
         phase: the present one.
         now: its recipe with the numbers that it has for the present update.
         sampler: which tasks its updates have.
+        pool: the tasks that its proposers made.
         beside: where the learner works while others play; None: here, and nothing else goes on.
     """
 
@@ -76,6 +79,8 @@ class Lessons:
         self.parts = build_parts(phase.recipe)
         self.sampler = make_sampler(phase.recipe, self.mixture, phase.first, phase.tasks)
         self.schedules = Schedules(phase.recipe, phase.first)
+        keep = {part.name: part.keep for part in phase.recipe.proposer}
+        self.pool = ProposedTasks(keep, phase.recipe.scale.staleness)
 
     def stateful(self, session: TrainingSession) -> dict[str, Stateful]:
         """The parts that learn or remember, by KIND/NAME: what checkpoints keep beside the learner."""
@@ -85,6 +90,8 @@ class Lessons:
             found[f"teacher/{recipe.teacher.name}"] = session.teaching.teacher
         if recipe.schedule:
             found["schedule"] = self.schedules
+        if recipe.proposer:
+            found["pool"] = self.pool
         return {**found, **session.signals.stateful, **self.parts.stateful}
 
     def prepare(self, session: TrainingSession, update: int) -> Recipe:
@@ -134,11 +141,14 @@ class Lessons:
         with deterministic(session.device, recipe.optimizer.deterministic):
             result = await apart(self.beside, work)
         self.sampler.seen(update, visits(played, result))
+        self.pool.add(update, pooled(played.requests, update))
         nothing = None
         if not any(draw.shown for draw in drawn):  # what is imitated always teaches
             nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
         name = recipe.rollout.sampler.name
         sampled = {f"{name}/{key}": float(value) for key, value in self.sampler.figures().items()}
+        if recipe.proposer:
+            sampled["pool"] = float(len(self.pool))
         return LearnedUpdate(result, nothing, meter.metrics, sampled)
 
     def seen(self, metrics: Mapping[str, object]) -> None:

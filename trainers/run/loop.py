@@ -145,9 +145,8 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
         if trainer.complete:
             log(f"the run in {run.path} is complete")
         else:
-            differs = note_start(
-                run.path, trainer.mixture.envs, roles.device, allow_changed_env=ask.allow_changed_env
-            )
+            envs = [*trainer.mixture.envs, *recipe.proposed_envs]
+            differs = note_start(run.path, envs, roles.device, allow_changed_env=ask.allow_changed_env)
             if differs:
                 log(differs)
             trainer.events.stage("checking the recipe and loading the model")
@@ -162,7 +161,7 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
                 open_session(
                     opened(trainer.lessons.recipe).session, run, source, placement, trainer.started
                 ) as session,
-                placed_workers(placement, roles, trainer.mixture.envs) as workers,
+                placed_workers(placement, roles, envs) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers
                 trainer.gathering = gathering

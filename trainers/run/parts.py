@@ -11,6 +11,7 @@ from turnwise.trainers.guide.core import Guide
 from turnwise.trainers.kit.payer import Payer
 from turnwise.trainers.kit.purse import JudgePurse, PurseLimits
 from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
+from turnwise.trainers.proposer.core import Proposer
 from turnwise.trainers.recipe.levels import level_of_correction
 from turnwise.trainers.recipe.part import (
     GuidePart,
@@ -55,6 +56,14 @@ class RunningSource(NamedTuple):
         return await self.source(dataclasses.replace(see, held_out=self.held_out), update)
 
 
+class RunningProposer(NamedTuple):
+    """A proposer of a recipe: its name, what it makes tasks by, and those that it may not make."""
+
+    name: str
+    proposer: Proposer
+    held_out: HeldOut | None = None
+
+
 class Parts(NamedTuple):
     """Functions with their options fixed.
 
@@ -65,6 +74,7 @@ class Parts(NamedTuple):
         judges: say of turns what they find, one after the other.
         judged_by: their names.
         purses: what each of them used.
+        proposers: make further tasks of what was played, one after the other.
         paid_signals: the signals that the reward pays for.
         whole_groups: a group that lost an episode to a failure is dropped; else the others are trained on.
     """
@@ -81,6 +91,7 @@ class Parts(NamedTuple):
     shared_turns: bool = False
     judged_by: Sequence[str] = ()
     purses: Sequence[JudgePurse] = ()
+    proposers: Sequence[RunningProposer] = ()
     sources: Sequence[RunningSource] = ()
     paid_signals: frozenset[str] = frozenset()
     whole_groups: bool = False
@@ -152,6 +163,7 @@ def build_parts(recipe: Recipe) -> Parts:
         shared_turns=any(part.component("guide").shared_turns for part in recipe.guide),
         judged_by=[part.name for part in recipe.judge],
         purses=[JudgePurse(part.name, _limits(part)) for part in recipe.judge],
+        proposers=[RunningProposer(part.name, part.build("proposer"), held_out) for part in recipe.proposer],
         sources=[_source(part, recipe.reduce, held_out) for part in recipe.source],
         paid_signals=needs_of(recipe.reward, "reward"),
         whole_groups=recipe.whole_groups,

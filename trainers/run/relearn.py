@@ -35,7 +35,9 @@ from turnwise.agents.log.records import Record
 from turnwise.agents.workers.pool import WorkerPool, workers_for
 from turnwise.errors import RunError
 from turnwise.tasks.core import Json
+from turnwise.trainers.core import Group
 from turnwise.trainers.learn.team import Alone
+from turnwise.trainers.proposer.core import SUITE, ProposerContext
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe, Rollout
 from turnwise.trainers.recipe.text import read_text
@@ -47,6 +49,7 @@ from turnwise.trainers.run.collect import CollectedGroups, assembled
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons
+from turnwise.trainers.run.proposing import proposed
 from turnwise.trainers.run.ranks import share_of_threads
 from turnwise.trainers.run.resources import find_source
 from turnwise.trainers.run.session import TrainingSession
@@ -199,7 +202,7 @@ class _Again:
         """Learn from an update's records; ``row`` has the metrics that schedules go by."""
         now = self.lessons.prepare(self.session, update)
         self._as_many(int(row.get("learners", 1)))
-        played = _played(now.rollout, now.most_groups, self.lessons, update, records)
+        played = await _played(now.rollout, now.most_groups, self.lessons, update, records)
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         self._check_advantages(update, played, lesson, records)
         self.lessons.seen(row)
@@ -264,7 +267,9 @@ class _Again:
 
     def _why(self) -> str:
         """Say in a sentence what is known of why."""
-        differs = differences_since(self.run.path, self.mixture.envs, self.options.session.roles.device)
+        differs = differences_since(
+            self.run.path, [*self.mixture.envs, *self.recipe.proposed_envs], self.options.session.roles.device
+        )
         return (
             f"Since then, {'; '.join(differs)}."
             if differs
@@ -272,18 +277,20 @@ class _Again:
         )
 
 
-def _played(
+async def _played(
     rollout: Rollout, most: int, lessons: Lessons, update: int, records: Sequence[Record]
 ) -> CollectedGroups:
     """An update's groups as they were consumed.
 
     Raises:
-        RunError: they are not of the tasks that the sampler draws for it.
+        RunError: they are not of the tasks that the sampler draws and the proposers make for it.
     """
     groups: dict[int, list[Episode]] = {}
     for record in records:
         groups.setdefault(record.group or 0, []).append(record.episode)
-    played = [groups[number] for number in sorted(groups)]
+    logged = [groups[number] for number in sorted(groups)]
+    made = {record.group for record in records if record.suite.startswith(SUITE)}
+    played = [groups[number] for number in sorted(groups) if number not in made]
     requests: list[GroupRequest] = []
     rounds: list[int] = []
     while len(requests) < len(played):
@@ -292,13 +299,20 @@ def _played(
         asked = replayed(lessons.sampler, update, asked, played[len(requests) :][: len(asked)])
         requests += asked
         rounds.append(len(asked))
+
+    async def from_the_log(asked: Sequence[GroupRequest], first: int) -> list[Group]:
+        return list(logged[first : first + len(asked)])
+
+    see = ProposerContext(lessons.recipe.seed, update, tuple(played), lessons.pool.known(update))
+    further, _ = await proposed(lessons.parts, see, rollout.group_size, from_the_log)
+    requests += further
     drawn = [request.task.id for request in requests]
-    if drawn != [group[0].task.id for group in played]:
+    if drawn != [group[0].task.id for group in logged]:
         raise RunError(
-            f"Update {update + 1} was played on other tasks than its sampler draws now.",
-            "The suite or the sampler has changed since; learn the run again with the code that it was made with.",
+            f"Update {update + 1} was played on other tasks than its sampler draws and its proposers make now.",
+            "The suite, the sampler or a proposer has changed since; learn the run again with the code that it was made with.",
         )
-    return assembled(rollout, lessons.parts, played, Cost(), requests, rounds)
+    return assembled(rollout, lessons.parts, logged, Cost(), requests, rounds)
 
 
 def _recipe_of(path: Path) -> Recipe:

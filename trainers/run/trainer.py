@@ -2,7 +2,7 @@
 
 The trainer knows no algorithm by name. One update is::
 
-    sample tasks → roll out → guide → judge → signals → reward → credit → filter → shape → Σ weight · reduce(loss) → step → sync
+    sample tasks → roll out → guide → judge → propose → signals → reward → credit → filter → shape → Σ weight · reduce(loss) → step → sync
 
 All chance is derived from (seed, update), so a run resumed from a checkpoint is the run that was never
 interrupted. With ``scale.staleness`` later updates are played meanwhile (:mod:`turnwise.trainers.run.ahead`).
@@ -15,13 +15,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from turnwise.agents.core import Kv
+from turnwise.agents.core import Kv, Policy
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import Stateful
+from turnwise.trainers.kit.asking import SELF
 from turnwise.trainers.learn.sync import push_weights
 from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
@@ -72,7 +73,8 @@ class Trainer:
         play, roles = self.options.session.play, self.options.session.roles
         self.mixture, self.staleness = Mixture(recipe.suites, play.seed), roles.staleness
         self.lessons = Lessons(recipe, self.mixture)
-        self.opponents = {name: make_policy(spec) for name, spec in recipe.rollout.opponents.items()}
+        self._made: dict[str, Policy] = {}
+        self.opponents = self._opponents_of(recipe.rollout.opponents)
         self.judging = Judging(self.options.judge, run, self.mixture, stop, log)
         self.events = Events(run.path)
         self.progress = RunProgress()
@@ -83,6 +85,14 @@ class Trainer:
         self.hacks = HackWatch(plant, self.mixture, run, self.opponents) if plant else None
         self.trusted = JudgeWatch(rules_of_phases(recipe), self.mixture, play, run)
         self._unfinished: BesideEvaluation | None = None
+
+    def _opponents_of(self, given: Mapping[str, str]) -> dict[str, Policy]:
+        """The policies of agents that are not trained; those that the policy itself plays are played as the others are."""
+        specs = {name: spec for name, spec in given.items() if spec != SELF}
+        for spec in specs.values():
+            if spec not in self._made:
+                self._made[spec] = make_policy(spec)
+        return {name: self._made[spec] for name, spec in specs.items()}
 
     @property
     def complete(self) -> bool:
@@ -254,10 +264,11 @@ class Trainer:
                 parts,
                 play_as.seed,
                 update,
-                self.opponents,
+                self._opponents_of(self.lessons.now.rollout.opponents),
                 self.workers,
                 places,
                 self.events.watch(update, episodes),
+                self.lessons.pool.known(update),
             )
             if self.hacks is None:
                 return played

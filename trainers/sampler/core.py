@@ -33,6 +33,7 @@ class GroupRequest:
         weight: of the task in the update, whatever the number of its episodes; 1 for one task of several.
         visits: in how many earlier updates it was played.
         knobs: those of the suite's that are otherwise in this task.
+        by: the proposer that made the task; empty: a sampler chose it.
     """
 
     suite: str
@@ -42,6 +43,7 @@ class GroupRequest:
     weight: float = 1.0
     visits: int = 0
     knobs: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    by: str = ""
 
 
 class SeenGroup(NamedTuple):

@@ -22,7 +22,7 @@ from turnwise.trainers.recipe.part import LossPart, Part, SourcePart, departing
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.run.parts import build_parts
 
-SEVERAL = ("judge", "reward", "shape", "loss", "signals", "guide", "source")
+SEVERAL = ("judge", "reward", "shape", "loss", "signals", "guide", "proposer", "source")
 
 
 def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
@@ -67,6 +67,7 @@ def composition(recipe: Recipe) -> Composition:
         listed.append(
             f"what reward {' + '.join(part.name for part in recipe.reward)} does to the environment's"
         )
+    listed += [f"the tasks of proposer {part.name}" for part in recipe.proposer]
     if recipe.rollout.refill:
         listed.append("rollout.refill")
     losses = measured_losses(recipe.loss)

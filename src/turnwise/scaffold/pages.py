@@ -45,6 +45,14 @@ TEXTS: Mapping[str, PageText] = {
         "judge: mine",
         "The signals' names are declared in `gives`. A judge that can have no effect, because no part needs what it gives, is refused. One that remembers is a class with `async __call__(groups)`, `state` and `restore`, made with its options.",
     ),
+    "proposer": PageText(
+        "A pure function from a `ProposerContext` to a list of `TaskProposal`s: tasks that the same update plays beside what the sampler chose.",
+        "proposer: [{name: mine, most: 4, keep: 10}]",
+        "`played` are the groups of the update so far, with what judges wrote and before rewards; those of earlier proposers come last. `pool` holds the "
+        "tasks of earlier updates that are kept, for as many as `keep` says. Chance comes from `rng`. Since it is pure, `turnwise relearn` asks it again from "
+        "the log: what a policy is to propose, it says in an environment, and the proposer reads that. `envs` names the environments of its "
+        "tasks, beside those of the suites. Their figures are `success/pool:mine`, `groups_proposed` and `pool`.",
+    ),
     "reward": PageText("A pure function from a group to a group with other rewards.", "reward: mine"),
     "source": PageText(
         "An async function from a `SourceContext` and the number of the update to a `SourceDraw`: episodes that are shown (imitated), and groups that join what is played. A class if it remembers.",

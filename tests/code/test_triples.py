@@ -1,0 +1,69 @@
+"""Code triples: what is accepted, and what solves them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from turnwise.envs.code.triples import ENV, SEED, Triple, propose_task, solve_task
+from turnwise.envs.core import EndReason
+from turnwise.envs.registry import make
+from turnwise.tasks.core import Task
+
+DOUBLE = Triple("def f(x):\n    return x + x", "[1]", [1, 1])
+
+
+def said(task: Task, answer: str) -> dict[str, Any]:
+    env = make(ENV, seconds=2.0)
+    env.reset(seed=0, options={"task": task})
+    step = env.step(answer)
+    info = dict(step.info["details"])
+    return {"solved": step.info["end"] is EndReason.SOLVED, "paid": step.reward, **info}
+
+
+def written(program: str, given: str) -> str:
+    return f"```python\n{program}\n```\n```input\n{given}\n```"
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_proposal_is_accepted_where_three_runs_give_one_plain_output() -> None:
+    task = propose_task("deduction", [SEED], 0)
+    found = said(task, written("def f(x, y):\n    return [x * y]", "2, 3.5"))
+    assert (found["solved"], found["paid"]) == (True, 1.0)
+    assert found["triple"][:2] == ["def f(x, y):\n    return [x * y]", "2, 3.5"]
+    for program, given in (
+        ("import random\ndef f(x):\n    return random.random()", "1"),
+        ("import time\ndef f(x):\n    return time.time_ns()", "1"),
+        ("n = 0\ndef f(x):\n    global n\n    n += 1\n    return n", "1"),
+        ("def f(x):\n    return 1 / x", "0"),
+        ("def f(x):\n    return f", "0"),
+        ("def f(x):\n    return 'a' * 10**6", "0"),
+        ("def f(x):\n    while True: pass", "0"),
+        ("def g(x):\n    return x", "0"),
+        ("def f(x):\n    return x", "__import__('os')"),
+    ):
+        found = said(task, written(program, given))
+        assert found == {"solved": False, "paid": 0.0}, program
+    assert said(task, "```python\ndef f(x):\n    return x\n```") == {
+        "solved": False,
+        "paid": 0.0,
+        "malformed": True,
+    }
+    assert said(task, str(task.gold))["solved"]
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_the_hidden_part_is_judged_by_its_value_and_an_input_by_what_it_gives() -> None:
+    deduction, abduction = solve_task("deduction", DOUBLE), solve_task("abduction", DOUBLE)
+    assert [
+        said(deduction, f"```output\n{x}\n```")["solved"]
+        for x in ("[1,1]", "[1, 1.0]", "(1, 1)", "[1]", "f(1)")
+    ] == [True, False, False, False, False]
+    assert [
+        said(abduction, f"```input\n{x}\n```")["solved"] for x in ("[1]", "[1, 1]", "1", "", "[True]")
+    ] == [True, False, False, False, False]
+    assert said(abduction, "[1]") == {"solved": False, "paid": 0.0, "malformed": True}
+    for task in (deduction, abduction):
+        assert said(task, str(task.gold))["solved"]
+        assert str(task.gold).split("\n")[1] not in task.prompt.replace(DOUBLE.program, "")

@@ -1,0 +1,1 @@
+"""Proposers: further tasks of an update, made of what was just played."""
