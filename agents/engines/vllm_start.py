@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from turnwise.errors import EngineError, MissingDependencyError
+from turnwise.library_log import follow
 
 
 def use_cuda(device: str) -> bool:
@@ -71,6 +72,8 @@ def start(options: dict[str, Any], *, quiet: bool) -> Any:
         try:
             import torch
             from vllm import EngineArgs, LLMEngine
+
+            follow()
         except ImportError as error:
             raise MissingDependencyError(
                 f"vLLM cannot be imported: {error}.",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.blocking import blocking
 from turnwise.errors import RunError, TurnwiseError
+from turnwise.library_log import libraries_to
 from turnwise.trainers.recipe.algorithms import departures
 from turnwise.trainers.recipe.explain import explain_recipe
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
@@ -106,7 +107,10 @@ async def train_async(
     check_engine(placement, roles, lora.rank if lora is not None else 0)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
-    with open_run(path, checked, explain_recipe(checked), resume=resume) as run:
+    with (
+        open_run(path, checked, explain_recipe(checked), resume=resume) as run,
+        libraries_to(run.path / "libraries.log"),
+    ):
         return await _train(checked, run, _Ask(resume, preflight, allow_changed_env, placement), log)
 
 
