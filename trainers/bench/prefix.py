@@ -32,7 +32,7 @@ MICRO_TOKENS = 16384
 
 
 class Way(NamedTuple):
-    """How rows are read: ``tree``, ``rows`` or ``filled``, which is rows of like length up to ``micro_tokens``, whatever they pad."""
+    """The way in which rows are read: ``tree``, ``rows`` or ``filled``, which is rows of like length up to ``micro_tokens``, whatever they pad."""
 
     name: str
     micro_tokens: int = MICRO_TOKENS

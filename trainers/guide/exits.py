@@ -48,7 +48,7 @@ class HurriedPolicy:
 
 
 def lost(episode: Episode) -> Episode:
-    """What stands for an episode that cannot be gone on with: one that failed to be played, or itself if it has no turns."""
+    """The row that stands for an episode that cannot be gone on with: one that failed to be played, or itself if it has no turns."""
     return replace(episode, outcome=Outcome.INFRA_ERROR) if episode.trajectory.turns else episode
 
 

@@ -67,12 +67,12 @@ def gathered(episode: Episode) -> bool:
 
 
 def task_of(episode: Episode) -> str:
-    """What the agent was told at first."""
+    """Texts that the agent was told at first."""
     return "\n\n".join(message.content for message in episode.trajectory.turns[0].observation)
 
 
 def evidence(episode: Episode) -> str:
-    """What the environment answered to the turns before the last one."""
+    """Answers of the environment to the turns before the last one."""
     said = (message.content for turn in episode.trajectory.turns[1:] for message in turn.observation)
     return "\n\n".join(text for text in said if text.strip())
 

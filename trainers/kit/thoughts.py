@@ -1,4 +1,4 @@
-"""Where the thoughts of a reply end, in tokens."""
+"""Ends of a reply's thoughts, in tokens."""
 
 from __future__ import annotations
 

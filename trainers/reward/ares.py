@@ -89,7 +89,7 @@ def ares(
 
 
 def worth(kind: Difficulty, solved: bool, n: float, usual: float, cap: float) -> float:
-    """What an effort is paid beside success."""
+    """Pay of an effort beside success."""
     over, m = n - usual, max(1.0, kind.margin * usual)
     if not solved:
         return _sigmoid(max(over - m, 0.0) / kind.temperature) * cap * kind.wrong

@@ -1,4 +1,4 @@
-"""What a model finds of the right answer, in place of a verifier: RLPR, VeriFree, a listener."""
+"""A model's own probability of the right answer, in place of a verifier: RLPR, VeriFree, a listener."""
 
 from turnwise.agents.core import Episode
 from turnwise.registry import component

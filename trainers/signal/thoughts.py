@@ -1,4 +1,4 @@
-"""Which of the sampled tokens are thoughts."""
+"""Marks of the sampled tokens that are thoughts."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _surprise(turn: Turn) -> float:
 async def _uncertainty(
     runner: RolloutRunner, forest: list[list[Leaf]], probes: int
 ) -> dict[int, list[float]]:
-    """How much fresh rollouts from before each turn differ in what they earn, by the identity of a leaf's play."""
+    """Spread of what fresh rollouts from before each turn earn, by the identity of a leaf's play."""
     trunks = [[leaf.played for leaf in leaves] for leaves in forest]
     values = await fork_values(runner, trunks, probes, "probe")
     spread: dict[int, list[float]] = {}
