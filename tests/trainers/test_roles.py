@@ -17,7 +17,7 @@ from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn
 
 KUHN: dict[str, Any] = {
-    "suite": "games/kuhn-self", "seed": 1, "device": "cpu", "credit": "trr",
+    "suite": "games/kuhn-self", "seed": 1, "device": "cpu", "credit": "trr", "filter": "any",
     "model": {"scratch": {"layers": 1, "width": 64, "heads": 2, "init": "random", "vocab_size": 300, "context": 256, "text_episodes": 10}},
     "engine": {"kind": "torch", "max_sequences": 16}, "sampling": {"max_tokens": 4, "tools": "none"},
     "rollout": {"groups": 3, "group_size": 4}, "evaluate": {"every": 9, "dev": 2, "test": 2}, "checkpoint": {"every": 1, "keep": 9},
