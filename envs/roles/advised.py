@@ -12,7 +12,6 @@ from turnwise.envs.roles.around import (
     AroundEnv,
     Moment,
     act_of,
-    details_of,
     suite_around,
     words_of,
 )
@@ -67,13 +66,20 @@ class AdvisedEnv(AroundEnv[AdvisedState]):
             line = " ".join(act_of(action).split())[:LONGEST]
             told = Messages((*state.unseen, Message("user", f"Advice : {line}")))
             return Transition(AdvisedState(state.moment, ACTOR, Messages(), state.rules, line), told)
-        seeded = state.moment._replace(seed=self.now.seed)
-        moment, seen, step = self.played(seeded, action)
-        paid, end = step.info.get("rewards", {}), step.info.get("end")
-        after = AdvisedState(moment, STRATEGIST, Messages(), state.rules)
-        shown = seen if end is not None else words_of(seen)
-        others = {STRATEGIST: words_of(seen)} if end is not None else {ACTOR: seen}
-        return Transition(after, shown, paid, end, details_of(step), {STRATEGIST: paid}, others)
+        done = self.played(state.moment, action).or_refuse()
+        after = AdvisedState(done.moment, STRATEGIST, Messages(), state.rules)
+        ended = done.end is not None
+        shown = done.seen if ended else words_of(done.seen)
+        others = {STRATEGIST: words_of(done.seen)} if ended else {ACTOR: done.seen}
+        return Transition(after, shown, done.paid, done.end, done.details, {STRATEGIST: done.paid}, others)
+
+    def refused(self, state: AdvisedState, action: Message, why: str) -> Transition[AdvisedState]:
+        """A bad act is answered by the world within, and the actor tries again under the same advice."""
+        if state.mover == STRATEGIST:
+            return Transition(state, why)
+        done = self.played(state.moment, action)
+        after = state._replace(moment=done.moment)
+        return Transition(after, done.seen, done.paid, done.end, done.details, {STRATEGIST: done.paid})
 
     def gold(self, state: AdvisedState) -> Message | str:
         world = self.world(state.moment)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from turnwise.envs.core import AgentEnv, RewardKind, Snapshot, Step
+from turnwise.envs.core import AgentEnv, EndReason, Info, Snapshot
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class, get_suite, make
 from turnwise.envs.returned import check_task
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Suite, Task
+from turnwise.tools.core import ToolError
 
 KEY = "around"
 """The option of a task that holds the task of the world within."""
@@ -25,6 +26,39 @@ class Entered(NamedTuple):
     moment: Moment
     seen: Messages
     rules: str
+
+
+class PlayedWithin(NamedTuple):
+    """Result of an action within: the moment after it, what is seen there, and the rest of the step."""
+
+    moment: Moment
+    seen: Messages
+    info: Info
+
+    @property
+    def paid(self) -> Mapping[str, float]:
+        """The components of the reward."""
+        return self.info.get("rewards", {})
+
+    @property
+    def end(self) -> EndReason | None:
+        """Why it ended; None where it goes on."""
+        return self.info.get("end")
+
+    @property
+    def details(self) -> Mapping[str, Json]:
+        """What the world tells of the step."""
+        return self.info.get("details", {})
+
+    def or_refuse(self) -> PlayedWithin:
+        """The same.
+
+        Raises:
+            ToolError: the world within called the act bad.
+        """
+        if self.info.get("bad_action"):
+            raise ToolError(words_of(self.seen))
+        return self
 
 
 class HasMoment(Protocol):
@@ -74,8 +108,6 @@ class AroundEnv(AgentEnv[State], Generic[State]):
 
     registered: ClassVar[str] = ""
     """The id under which the class is registered."""
-    own_components: ClassVar[Mapping[str, RewardKind]] = {}
-    """Components of reward beside those of the world within."""
 
     def enter(self, task: Task, seed: int) -> Entered:
         """Begin the task within."""
@@ -85,11 +117,11 @@ class AroundEnv(AgentEnv[State], Generic[State]):
         rules = "\n\n".join(message.content for message in seen if message.role == "system")
         return Entered(world.snapshot(), without_rules(seen), rules)
 
-    def played(self, moment: Moment, action: Message) -> tuple[Moment, Messages, Step]:
-        """Carry out an action within; the moment after it, its observation, and the step."""
-        world = self.world(moment)
+    def played(self, moment: Moment, action: Message) -> PlayedWithin:
+        """Carry out an action within; what comes of it."""
+        world = self.world(moment._replace(seed=self.now.seed))
         step = world.step(action)
-        return world.snapshot(), without_rules(step.observation), step
+        return PlayedWithin(world.snapshot(), without_rules(step.observation), step.info)
 
     def world(self, moment: Moment) -> AgentEnv[Any]:
         """The world within, at this moment."""
@@ -110,7 +142,7 @@ class AroundEnv(AgentEnv[State], Generic[State]):
     def _world_of(self, inner: Task) -> AgentEnv[Any]:
         if self._within is None or not isinstance(self._within, env_class(inner.env)):
             self._within = make(inner.env)
-            self.reward_components = {**self._within.reward_components, **self.own_components}
+            self.reward_components = {**type(self).reward_components, **self._within.reward_components}
         return self._within
 
     def key(self, moment: Moment) -> str:
@@ -136,9 +168,3 @@ def act_of(action: Message) -> str:
     """
     called = " ".join(f"{call.name} {dict(call.arguments)}" for call in action.tool_calls)
     return f"{action.content} {called}".strip().encode("utf-8", "replace").decode()
-
-
-def details_of(step: Step) -> Mapping[str, Json]:
-    """Details of a step within, with a mark where the act was bad."""
-    told = dict(step.info.get("details", {}))
-    return told | {"bad_action": True} if step.info.get("bad_action") else told

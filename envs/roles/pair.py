@@ -11,8 +11,8 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.envs.roles.around import (
     AroundEnv,
     Moment,
+    PlayedWithin,
     act_of,
-    details_of,
     suite_around,
     words_of,
 )
@@ -46,7 +46,7 @@ class PairEnv(AroundEnv[PairState]):
 
     agents = (OBSERVER, PIONEER)
     registered: ClassVar[str] = ENV
-    own_components: ClassVar[Mapping[str, RewardKind]] = {PARTNER: RewardKind.STEP}
+    reward_components: Mapping[str, RewardKind] = {"outcome": RewardKind.OUTCOME, PARTNER: RewardKind.STEP}
     max_trivial_score: ClassVar[float] = 1.0
     copies: ClassVar[str] = "What must be said is in the prompts of the world within, as far as it is there."
 
@@ -65,36 +65,34 @@ class PairEnv(AroundEnv[PairState]):
         return () if world is None else world.tools_for("agent")
 
     def transition(self, state: PairState, action: Message) -> Transition[PairState]:
-        moment, seen, step = self.played(state.moment._replace(seed=self.now.seed), action)
-        paid, end, told = step.info.get("rewards", {}), step.info.get("end"), details_of(step)
-        if state.mover == PIONEER:
-            lines = (*state.attempt, f"> {act_of(action)}", words_of(seen))
-            after = state._replace(
-                moment=moment, attempt=lines, outcome=state.outcome + paid.get("outcome", 0.0)
-            )
-            return (
-                Transition(after, seen, paid, None, told)
-                if end is None
-                else self._handed_over(after, seen, paid, end)
-            )
-        after = state._replace(moment=moment)
-        if end is None:
-            return Transition(after, seen, paid, None, told)
-        both, theirs = {**paid, PARTNER: state.outcome}, {PARTNER: paid.get("outcome", 0.0)}
-        return Transition(after, seen, both, end, told, {PIONEER: theirs})
+        return self._carried_out(state, action, self.played(state.moment, action).or_refuse())
 
-    def _handed_over(
-        self, state: PairState, seen: Messages, paid: Mapping[str, float], end: EndReason
-    ) -> Transition[PairState]:
+    def refused(self, state: PairState, action: Message, why: str) -> Transition[PairState]:
+        """A bad act is answered by the world within."""
+        return self._carried_out(state, action, self.played(state.moment, action))
+
+    def _carried_out(self, state: PairState, action: Message, done: PlayedWithin) -> Transition[PairState]:
+        outcome = done.paid.get("outcome", 0.0)
+        if state.mover == PIONEER:
+            lines = (*state.attempt, f"> {act_of(action)}", words_of(done.seen))
+            after = state._replace(moment=done.moment, attempt=lines, outcome=state.outcome + outcome)
+            if done.end is not None:
+                return self._handed_over(after, done, done.end)
+            return Transition(after, done.seen, done.paid, None, done.details)
+        after = state._replace(moment=done.moment)
+        if done.end is None:
+            return Transition(after, done.seen, done.paid, None, done.details)
+        both = {**done.paid, PARTNER: state.outcome}
+        return Transition(after, done.seen, both, done.end, done.details, {PIONEER: {PARTNER: outcome}})
+
+    def _handed_over(self, state: PairState, done: PlayedWithin, end: EndReason) -> Transition[PairState]:
         """The pioneer's attempt ends; the observer begins where it began, and reads it."""
-        moment, first, _ = self.enter(self.task, self.now.seed)
+        first = self.enter(self.task, self.now.seed)
         read = "\n".join(state.attempt)[-LONGEST:]
-        shown = Messages(
-            (*first, Message("user", f"Another agent has tried this :\n{read}\n\nNow it is your turn ."))
-        )
-        after = state._replace(moment=moment, mover=OBSERVER)
+        told = Message("user", f"Another agent has tried this :\n{read}\n\nNow it is your turn .")
+        after, shown = state._replace(moment=first.moment, mover=OBSERVER), Messages((*first.seen, told))
         details = {"pioneer": str(end.value)}
-        return Transition(after, shown, paid, None, details, messages_to={PIONEER: seen})
+        return Transition(after, shown, done.paid, None, details, messages_to={PIONEER: done.seen})
 
     def gold(self, state: PairState) -> Message | str:
         world = self.world(state.moment)
