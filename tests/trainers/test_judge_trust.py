@@ -39,11 +39,18 @@ from turnwise.trainers.run.loop import train
 from turnwise.trainers.strategy.runner import plan_groups
 from turnwise.trainers.trust.asked import ask_judge
 from turnwise.trainers.trust.bounds import clopper_pearson, hoeffding_bentkus
-from turnwise.trainers.trust.corpus import FAULTS, GOLD, KnownEpisodes, audit_tasks, play_corpus
+from turnwise.trainers.trust.corpus import (
+    FAULTS,
+    GOLD,
+    AuditItem,
+    KnownEpisodes,
+    audit_tasks,
+    play_corpus,
+)
 from turnwise.trainers.trust.drift import JudgeDrift
 from turnwise.trainers.trust.probes import PROBES
 from turnwise.trainers.trust.reading import JudgeReading
-from turnwise.trainers.trust.requirement import Requirement, examine, judged_by
+from turnwise.trainers.trust.requirement import Requirement, asked_of, examine, judged_by
 
 
 def needs(**most: float) -> Requirement:
@@ -340,9 +347,41 @@ def test_a_judge_that_compares_has_one_rate(letters: dict[str, Any]) -> None:
 
 
 def test_a_judge_is_examined_on_a_task_for_each_label() -> None:
+    """Every answer that is paid for tells of the error: solved and failed episodes in equal parts, no two of one task."""
+    seen: list[tuple[str, bool]] = []
+
+    async def judge(groups: Sequence[Group]) -> list[Group]:
+        seen.extend((one.task.id, one.success) for group in groups for one in group)
+        return await scripted(groups)
+
     asked = Requirement({"error": 0.1}, 0.05, 40, JudgeReading("verdict"))
-    found = asyncio.run(
-        examine(get_component("judge", "scripted").build({}), asked, get_suite("shop/quick"), 0, {})
-    )
+    found = asyncio.run(examine(judge, asked, get_suite("shop/quick"), 0, {}))
     assert found.paid
-    assert found.bounds["error"].n == 40
+    assert found.bounds["error"].n == len(seen) == len({task for task, _ in seen}) == 80
+    assert sum(solved for _, solved in seen) == 40
+
+
+def test_a_task_without_a_failed_episode_is_asked_about_by_its_solution() -> None:
+    """Sides stay equal where some faults solve their task, and where a task has no solution that is known."""
+
+    def item(task: int, *, solved: bool) -> AuditItem:
+        end = EndReason.SOLVED if solved else EndReason.FAILED
+        return AuditItem(
+            GOLD if solved else "mutated", "", replace(episode([0], end=end), task=Task("toy", str(task)))
+        )
+
+    both = [item(n, solved=True) for n in range(12)] + [item(n, solved=False) for n in range(4, 14)]
+    chosen = asked_of(
+        Requirement({"error": 0.1}, 0.05, 20, JudgeReading("verdict")), KnownEpisodes("toy", tuple(both))
+    )
+    assert len({one.task for one in chosen}) == len(chosen) == 14
+    assert sum(one.solved for one in chosen) == 7
+    alone = asked_of(
+        Requirement({"false_accept": 0.1}, 0.05, 20, JudgeReading("verdict")),
+        KnownEpisodes("toy", tuple(both)),
+    )
+    assert not any(one.solved for one in alone)
+    beside = asked_of(
+        Requirement({"error": 0.1}, 0.05, 20, JudgeReading("standing")), KnownEpisodes("toy", tuple(both))
+    )
+    assert beside == alone, "a judge that compares is asked about both at once"

@@ -397,7 +397,7 @@ class JudgeRequirement(Section):
     level: Annotated[Number, Field(gt=0, lt=0.5)] = 0.05
     """The true rates lie above what is stated of them with at most this chance, and a judge that keeps to them is stopped with at most this chance."""
     labels: Annotated[Whole, Field(ge=20)] = 500
-    """The judge is asked about this many tasks of each suite, an episode or two each, before the run."""
+    """The judge is asked about this many failed episodes of each suite before the run, and as many solved ones where a rate is about them."""
     signal: str = ""
     """The verdict is read from this signal; unless given, from the judge's first that a part needs."""
     fold: Literal["mean", "last", "min"] = "mean"

@@ -22,7 +22,7 @@ class Requirement(NamedTuple):
     Attributes:
         most: of the rates that are required, the largest that is allowed.
         level: the chance that the true rate of a judge that is paid lies above what is stated for any of them.
-        labels: failed episodes that the judge is asked about, and solved ones where these matter, each of a task of its own.
+        labels: failed episodes that the judge is asked about, and as many solved ones where these matter. For ``error`` each is of a task of its own.
         reading: of the judge's signals.
     """
 
@@ -30,6 +30,11 @@ class Requirement(NamedTuple):
     level: float
     labels: int
     reading: JudgeReading
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that are played: for ``error`` twice as many as labels, so that solved and failed episodes are independent of one another."""
+        return self.labels * (2 if "error" in self.most and not self.reading.relative else 1)
 
 
 class RateBound(NamedTuple):
@@ -79,7 +84,7 @@ async def examine(
     Raises:
         TurnwiseError: no solution of the suite's tasks is known.
     """
-    tasks = audit_tasks(suite, requirement.labels)
+    tasks = audit_tasks(suite, requirement.tasks)
     corpus = await play_corpus(suite, tasks, seed=seed, each=1, env_options=env_options)
     return judged_by(
         requirement, await ask_judge(judge, requirement.reading, corpus, asked_of(requirement, corpus))
@@ -87,17 +92,36 @@ async def examine(
 
 
 def asked_of(requirement: Requirement, corpus: KnownEpisodes) -> list[AuditItem]:
-    """The items that a requirement is about: failed ones, and solved ones where these matter."""
+    """The items that a requirement is about: failed ones, and solved ones where these matter.
+
+    For ``error`` there is one of each task, solved and failed in equal parts. A judge that compares sets each failed episode beside the
+    solution of its task, which is a question about both.
+    """
     failed = [item for item in corpus.of(*FAULTS) if not item.solved]
     solved = [item for item in corpus.of(GOLD) if item.solved]
-    return [*failed, *(solved if {"false_reject", "error"} & {*requirement.most} else ())]
+    if requirement.reading.relative or not {"false_reject", "error"} & {*requirement.most}:
+        return failed
+    return _in_equal_parts(failed, solved) if "error" in requirement.most else [*failed, *solved]
+
+
+def _in_equal_parts(failed: Sequence[AuditItem], solved: Sequence[AuditItem]) -> list[AuditItem]:
+    """One item of each task, of the side that has fewer so far; tasks with one side alone come first."""
+    sides = [{item.task: item for item in side} for side in (failed, solved)]
+    chosen: tuple[list[AuditItem], list[AuditItem]] = ([], [])
+    tasks = dict.fromkeys(item.task for item in (*solved, *failed))
+    for task in sorted(tasks, key=lambda task: all(task in side for side in sides)):
+        fewer = int(len(chosen[1]) < len(chosen[0]))
+        side = fewer if task in sides[fewer] else 1 - fewer
+        chosen[side].append(sides[side][task])
+    return [*chosen[0], *chosen[1]]
 
 
 def judged_by(requirement: Requirement, judged: Sequence[JudgedItem]) -> ExaminedJudge:
     """Return what a judge's verdicts say of it.
 
-    The bounds are Clopper's and Pearson's, with the chance of a miss divided among them: for the labels are independent, one of each
-    kind and task, whatever their distribution. A kind of fault that is paid more often than ``false_accept`` (or ``error``) allows, with confidence,
+    The bounds are Clopper's and Pearson's, with the chance of a miss divided among them: for the labels of a rate are independent, one of each
+    task. Solved and failed ones may be judged wrongly at different rates: the fewer errors than expected there are, the less likely they are than at
+    one rate for all (Hoeffding 1956, "On the distribution of the number of successes in independent trials"), so that the bound holds. A kind of fault that is paid more often than ``false_accept`` (or ``error``) allows, with confidence,
     is a reason of its own, since a policy that learns would find it.
     """
     bounds = {name: _bound(name, requirement, judged) for name in requirement.most}
@@ -129,21 +153,9 @@ _SAID = {
 
 
 def _bound(name: str, requirement: Requirement, judged: Sequence[JudgedItem]) -> RateBound:
-    told = (
-        _error_of(judged)
-        if name == "error"
-        else [one for one in judged if one.item.solved == (name == "false_reject")]
-    )
+    told = [one for one in judged if name == "error" or one.item.solved == (name == "false_reject")]
     wrong = sum(one.wrong for one in told)
     miss = requirement.level / len(requirement.most)
     if not told:
         return RateBound(0.0, 0, 1.0)
     return RateBound(wrong / len(told), len(told), clopper_pearson(wrong, len(told), miss))
-
-
-def _error_of(judged: Sequence[JudgedItem]) -> list[JudgedItem]:
-    """One verdict of each task, of its solved and its failed episode in turns, so that they are independent."""
-    by_task: dict[str, dict[bool, JudgedItem]] = {}
-    for one in judged:
-        by_task.setdefault(one.item.task, {}).setdefault(one.item.solved, one)
-    return [both.get(n % 2 == 0) or next(iter(both.values())) for n, both in enumerate(by_task.values())]
