@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from turnwise.agents.core import History, Policy, Reply
 from turnwise.agents.policies.options import PolicyOptions
+from turnwise.agents.policies.structured import StructuredPolicy
 from turnwise.envs.messages import Message
 from turnwise.errors import EngineError, TurnwiseError
 from turnwise.registry import component
+from turnwise.tasks.core import Json
 
 
 class RecordingPolicy:
@@ -44,6 +47,17 @@ class RecordingPolicy:
         Raises:
             EngineError: there is none, and nobody who could be asked.
         """
+        return await self._replied(history, None)
+
+    async def act_as(self, history: History, schema: Mapping[str, Json]) -> Reply:
+        """The same; a new one is asked for as JSON, where the other policy can be. It is kept as it came, JSON or words.
+
+        Raises:
+            EngineError: there is none, and nobody who could be asked.
+        """
+        return await self._replied(history, schema)
+
+    async def _replied(self, history: History, schema: Mapping[str, Json] | None) -> Reply:
         key = _key(history)
         if key in self._known:
             return Reply(self._known[key])
@@ -52,7 +66,10 @@ class RecordingPolicy:
                 f"{self._file} has no reply to this conversation of task {history.task.id}.",
                 "Record it: name the policy that answers, recorded:FILE {model: POLICY}.",
             )
-        reply = await self._other.act(history)
+        if schema is not None and isinstance(self._other, StructuredPolicy):
+            reply = await self._other.act_as(history, schema)
+        else:
+            reply = await self._other.act(history)
         if reply.end is None:
             self._known[key] = reply.message
             self._file.parent.mkdir(parents=True, exist_ok=True)

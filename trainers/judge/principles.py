@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.forms import KEPT
 from turnwise.trainers.kit.reward_edits import with_signals
 
 QUESTION = """\
@@ -31,7 +32,9 @@ async def principles(groups: Sequence[Group], *, policy: str = "openai:judge") -
     judged: list[Group] = []
     for group in groups:
         asked, told = counting(group), list(group)
-        answers = await ask(judge, [QUESTION.format(transcript=transcript(group[i])) for i in asked])
+        answers = await ask(
+            judge, [QUESTION.format(transcript=transcript(group[i])) for i in asked], form=KEPT
+        )
         for i, answer in zip(asked, answers, strict=True):
             found = scores(answer, len(group[i].trajectory.turns))
             told[i] = with_signals(group[i], [{"principle": score} for score in found])

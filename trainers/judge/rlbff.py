@@ -14,6 +14,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.forms import YES_OR_NO
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.stand_in import turns_of, wave
 
@@ -78,7 +79,7 @@ async def rlbff(
                     for one in principles
                 ]
         if form == "generative":
-            said = [answered(answer) for answer in await ask(judge, questions)]
+            said = [answered(answer) for answer in await ask(judge, questions, form=YES_OR_NO)]
         else:
             said = [getattr(one, form) for one in await scorer_of(judge).yes_no(questions)]
         n, found = len(principles), dict[tuple[int, int], float]()

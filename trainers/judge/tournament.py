@@ -8,6 +8,7 @@ from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
 from turnwise.trainers.kit.bracket import standings
+from turnwise.trainers.kit.forms import POINTS
 from turnwise.trainers.kit.reward_edits import with_signals
 
 QUESTION = """\
@@ -45,6 +46,7 @@ async def _rank(judge: Policy, group: Group) -> Group:
         there, back = await ask(
             judge,
             [QUESTION.format(first=one, second=two), QUESTION.format(first=two, second=one)],
+            form=POINTS,
         )
         (a, b), (d, c) = points(there), points(back)
         return a + c, b + d

@@ -13,13 +13,15 @@ from contextvars import ContextVar
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.agents.core import Episode, Policy, Reply
+from turnwise.agents.core import Episode, History, Policy, Reply
 from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.policies.structured import StructuredPolicy
 from turnwise.agents.rollout import Limits, rollout_episode
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.errors import EngineError, RecipeError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
+from turnwise.trainers.kit.forms import VerdictForm, in_lines
 from turnwise.trainers.kit.purse import charge, may_ask
 
 if TYPE_CHECKING:  # a judge is asked where torch is not installed, too
@@ -123,8 +125,13 @@ def _answered(policy: Policy) -> dict[Json, str]:
     return _answers[id(policy)].answers
 
 
-async def ask(policy: Policy, questions: Sequence[str], *names: Json) -> list[str]:
+async def ask(
+    policy: Policy, questions: Sequence[str], *names: Json, form: VerdictForm | None = None
+) -> list[str]:
     """The policy's answers, in order. ``names`` make repeated questions different samples.
+
+    With a form, a policy whose server can is asked for JSON, and what it says comes as the lines that stand for it; one that answers in words is
+    read as it is.
 
     What was asked before, of the same weights, is not asked again. Tokens, cost and seconds are charged to the judge that asks.
 
@@ -143,8 +150,9 @@ async def ask(policy: Policy, questions: Sequence[str], *names: Json) -> list[st
                 charge(questions=1, known=1)
                 return known[key]
             may_ask()
-            reply = await answer(policy, question, *names)
-        known[key] = reply.message.content if reply is not None else ""
+            reply = await answer(policy, question, *names, form=form)
+        said = reply.message.content if reply is not None else ""
+        known[key] = in_lines(said, form) if form else said
         if len(known) > REMEMBERED:
             del known[next(iter(known))]
         return known[key]
@@ -155,7 +163,23 @@ async def ask(policy: Policy, questions: Sequence[str], *names: Json) -> list[st
         charge(seconds=time.monotonic() - began)
 
 
-async def answer(policy: Policy, question: str, *names: Json) -> Reply | None:
+class _HeldToForm:
+    """A policy that is asked for JSON, under its own name and version."""
+
+    def __init__(self, policy: StructuredPolicy, schema: Mapping[str, Json], name: str, version: int) -> None:
+        self.name, self.version = name, version
+        self._policy, self._schema = policy, schema
+
+    async def act(self, history: History) -> Reply:
+        return await self._policy.act_as(history, self._schema)
+
+    def close(self) -> None:
+        """The policy is another's."""
+
+
+async def answer(
+    policy: Policy, question: str, *names: Json, form: VerdictForm | None = None
+) -> Reply | None:
     """The policy's answer with what it took; None if it had no room for one.
 
     Raises:
@@ -163,9 +187,11 @@ async def answer(policy: Policy, question: str, *names: Json) -> Reply | None:
     """
     seed = derive_rng("judge", question, *names).getrandbits(62)
     limits = Limits(generate_s=ANSWER_S)
-    episode = await rollout_episode(
-        JudgeQuestion(), policy, Task("judge", question), seed=seed, limits=limits
-    )
+    asked = policy
+    if form is not None and isinstance(policy, StructuredPolicy):
+        asked = _HeldToForm(policy, form.schema, policy.name, policy.version)
+        question = f"{question}\n\n{form.told}"
+    episode = await rollout_episode(JudgeQuestion(), asked, Task("judge", question), seed=seed, limits=limits)
     turns = episode.trajectory.turns if episode.trajectories else ()
     if turns:
         told = turns[-1].reply.served.usage

@@ -15,6 +15,7 @@ from turnwise.envs.registry import make
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Task
 from turnwise.trainers.kit.asking import ask, judge_policy, transcript
+from turnwise.trainers.kit.forms import CRITERIA
 
 KEY = "rubrics"
 """The task's option that holds its criteria."""
@@ -110,7 +111,7 @@ async def marks(
         for one, criteria in zip(episodes, asked, strict=True)
         if criteria
     ]
-    answers = iter(await ask(judge_policy(policy), questions) if questions else [])
+    answers = iter(await ask(judge_policy(policy), questions, form=CRITERIA) if questions else [])
     found: list[list[bool]] = []
     for one, criteria in zip(episodes, asked, strict=True):
         said = iter(read(next(answers), len(criteria)) if criteria else [])

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import httpx2
@@ -41,6 +42,7 @@ from turnwise.agents.policies.served.written import (
     with_other_pictures,
     with_tools_told,
 )
+from turnwise.agents.policies.structured import response_format
 from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
@@ -97,6 +99,7 @@ class _Requested(NamedTuple):
     keys: Mapping[str, Json]
     unasked: frozenset[str]
     wishes: frozenset[str]
+    preferred: frozenset[str]
     tools: tuple[Tool, ...]
     until: float
 
@@ -184,7 +187,19 @@ class OpenAIPolicy:
             PictureError: the server refuses a picture, and takes others.
             EngineError: the server cannot be reached, refuses, or fails again and again.
         """
-        asked = self._asked(history, wishes or {})
+        return await self._replied(history, self._asked(history, wishes or {}))
+
+    async def act_as(self, history: History, schema: Mapping[str, Json]) -> Reply:
+        """The server's message as JSON of a schema; in words, with a note, where it refuses ``response_format``.
+
+        A server that takes the key and does not keep to it answers in words without a note.
+
+        Raises:
+            EngineError: as in :meth:`act`.
+        """
+        return await self._replied(history, self._asked(history, {}, response_format(schema)))
+
+    async def _replied(self, history: History, asked: _Requested) -> Reply:
         try:
             answer = await self._there(self._answered(asked))
         except ServerRefusal as refusal:
@@ -256,20 +271,28 @@ class OpenAIPolicy:
 
     # --- what is asked ---------------------------------------------------------------------------
 
-    def _asked(self, history: History, wishes: Mapping[str, Json]) -> _Requested:
-        keys = {**self._keys, **{name: value for name, value in wishes.items() if value is not None}}
+    def _asked(
+        self,
+        history: History,
+        wishes: Mapping[str, Json],
+        preferred: Mapping[str, Json] = MappingProxyType({}),
+    ) -> _Requested:
+        added = {name: value for name, value in preferred.items() if name not in self._keys}
+        keys = {**added, **self._keys, **{name: value for name, value in wishes.items() if value is not None}}
         if any(name in wishes for name in LIMITS):
             keys = {name: value for name, value in keys.items() if name not in LIMITS or name in wishes}
         view = look(self._context, history, WORDS)
         tools = () if self._without_tools else tuple(view.tools)
-        unasked = frozenset[str]()
+        unasked = frozenset[str](added)
         if tools and history.calls_per_turn == 1 and "parallel_tool_calls" not in keys:
-            keys["parallel_tool_calls"], unasked = False, frozenset({"parallel_tool_calls"})
+            keys["parallel_tool_calls"], unasked = False, unasked | {"parallel_tool_calls"}
         if keys.get("seed") == AUTO_SEED:
             rng = derive_rng(history.task.id, history.seed, len(history.turns))
             keys["seed"] = rng.getrandbits(31)
         until = REPLY_UNTIL.get(None) or time.monotonic() + _PATIENCE_S
-        return _Requested(history, view, keys, unasked, frozenset(wishes), tools, until - _MARGIN_S)
+        return _Requested(
+            history, view, keys, unasked, frozenset(wishes), frozenset(added), tools, until - _MARGIN_S
+        )
 
     def _request(self, asked: _Requested, manners: Manners) -> dict[str, Json]:
         """The body of a request."""
@@ -338,7 +361,8 @@ class OpenAIPolicy:
         """Remember what the server takes, and say what that changes of what was asked for."""
         if manners == self._manners:
             return
-        for name in sorted((manners.left_out - self._manners.left_out) & asked.keys.keys() - asked.unasked):
+        told = asked.keys.keys() - (asked.unasked - asked.preferred)
+        for name in sorted((manners.left_out - self._manners.left_out) & told):
             self._note(f"The server refuses {name}: it was left out.")
         if manners.limit_key and any(name in asked.keys for name in LIMITS):
             self._note(f"The server takes the limit of tokens as {manners.limit_key}.")
