@@ -130,6 +130,15 @@ def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
     return (len(sums) == 1 and _same(fact, *sums)) or _is_told(fact, said)
 
 
+def has_rivals(fact: Fact, text: str) -> bool:
+    """Say whether a text names another value of the fact's kind too.
+
+    >>> [has_rivals(Fact("count", "5"), text) for text in ("it is 5 .", "it is 6 lamp 5 .")]
+    [False, True]
+    """
+    return any(not _same(fact, one.value) for one in _values(fact, text))
+
+
 class _AnswerIn(NamedTuple):
     """The values of a sentence, what they are values of, and whether they are no guess."""
 

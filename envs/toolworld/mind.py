@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Domain
-from turnwise.envs.toolworld.facts import amounts, dollars, stated
+from turnwise.envs.toolworld.facts import amounts, dollars, has_rivals, stated
 from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.values import Value, clash, named
 from turnwise.envs.toolworld.story import Stage
@@ -91,15 +91,17 @@ def all_agreed(user: UserState) -> tuple[Proposal, ...]:
     return user.agreed + tuple(one for aside in user.aside for one in aside.agreed)
 
 
-def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
+def listen(stage: Stage, user: UserState, text: str, *, alone: bool = False) -> tuple[UserState, bool]:
     """Note which facts are stated right now, and say whether all that are waited for have a value in this
-    text."""
+    text. With ``alone``, a fact beside another value of its kind is not stated."""
     told, waiting = set(user.told), False
     for index, fact in enumerate(stage.tells):
         beside = user.paid if (user.stage, index) in told else ()
         right = stated(fact, text, beside)
         if right is None and fact.kind == "money" and _SPOKEN.search(text):
             right = stated(fact, _in_digits(text, free=fact.value == "0"), beside)
+        if right and alone and has_rivals(fact, text):
+            right = False
         if right is None:
             waiting = True
         elif right:

@@ -67,7 +67,7 @@ def respond_small(domain: Domain, story: Story, user: UserState, db: Database, t
     """Return what the user does when the agent says ``text``."""
     stage = story.stages[user.stage]
     heard = _read(text, tuple(domain.slots.items()))
-    user, states_all = listen(stage, user, text)
+    user, states_all = listen(stage, user, text, alone=True)  # a list of numbers is no answer
     known = [slot for slot in heard.asks if slot in story.facts]
     if known:
         told = known[:1] if story.brief else known

@@ -24,6 +24,9 @@ from turnwise import (
 )
 from turnwise.cli.audit import audit
 from turnwise.cli.trust import TrustAsked
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.mind import UserState, listen
+from turnwise.envs.toolworld.story import Stage
 from turnwise.errors import TurnwiseError
 from turnwise.tools.core import ToolCall
 from turnwise.trainers.audit.judges.ranks import kendall
@@ -127,8 +130,25 @@ def test_an_environment_that_pays_a_key_fails_its_audit() -> None:
     assert isinstance(done.value, dict)
     assert done.code == 1
     assert "key 'solution' solves 4 of 4" in done.value["findings"]["probes_paid"]["failures"]
-    done = audit("env", "calc/easy", trust=TrustAsked(tasks=3))
-    assert done.code == 0
+
+
+@pytest.mark.parametrize("suite", ["household/easy", "functioncall/quick", "toolworld/quick"])
+def test_worlds_pay_no_words_that_say_nothing(suite: str) -> None:
+    """A number that may be left out, a farewell, and a list of prices: none of them earns what the acts before did not."""
+    done = audit("env", suite, trust=TrustAsked(tasks=6))
+    assert isinstance(done.value, dict)
+    found = done.value["findings"]["probes_paid"]
+    assert (done.code, found["figures"]["hollow answers solved"]["value"]) == (0, 0.0)
+    assert any("nothing in the place of the last fact" in said for said in found["said"]) == (
+        suite == "household/easy"
+    )
+
+
+@pytest.mark.parametrize("dump", ["it is 20 21 22 23 .", "it is 22 white lamp 21 .", "it is 21 or 22 ."])
+def test_a_list_of_prices_is_no_answer_in_the_small_language(dump: str) -> None:
+    stage = Stage("price of white lamp ?", (), (Fact("count", "21"),))
+    assert listen(stage, UserState(), "it is 21 .", alone=True)[0].told
+    assert not listen(stage, UserState(), dump, alone=True)[0].told
 
 
 @pytest.mark.parametrize(
@@ -153,7 +173,11 @@ def test_the_last_fact_is_changed_wherever_it_stands() -> None:
     call = Message("assistant", "", (ToolCall("book", {"who": "Ann", "rooms": [1, 2], "urgent": True}),))
     [found] = changed_last([call], ["Bob"], rng) or []
     assert found.tool_calls[0].arguments == {"who": "Ann", "rooms": [1, 3], "urgent": True}
-    assert with_last_words(call, "Solution").tool_calls[0].arguments["rooms"] == [1, "Solution"]
+    [key] = with_last_words([call], ["2"], lambda fact: "Solution") or []
+    assert key.tool_calls[0].arguments["rooms"] == [1, "Solution"]
+    [key] = with_last_words([call], ["ann"], lambda fact: "Solution") or []
+    assert key.tool_calls[0].arguments == {"who": "Solution", "rooms": [1, 2], "urgent": True}
+    assert with_last_words([call], ["Bob", "3"], lambda fact: "Solution") is None, "these name no fact of it"
     assert changed_last([Message("assistant", "!"), Message("assistant", "?")], [], rng) is None
     acts = changed_last([Message("assistant", "take key"), Message("assistant", "!")], ["box"], rng)
     assert acts is not None

@@ -12,6 +12,7 @@ from turnwise.trainers.audit.reading import LoggedGroups
 
 FOLDS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "min": min,
+    "max": max,
     "mean": lambda x: sum(x) / len(x),
     "product": math.prod,
     "last": lambda x: x[-1],

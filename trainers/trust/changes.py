@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
@@ -36,13 +35,23 @@ def with_last_fact(message: Message, words: Sequence[str], rng: Random) -> Messa
     return _with_fact(message, lambda fact: other_fact(fact, words, rng))
 
 
-def with_last_words(message: Message, text: str) -> Message:
-    """Return the message with this text in the place of its last fact; it is the text where there is none.
+def with_last_words(
+    acts: Sequence[Message], words: Sequence[str], change: Callable[[str], str]
+) -> list[Message] | None:
+    """Return the acts with something else in the place of the last fact that a task or its world has told; None where they name none.
 
-    >>> with_last_words(Message("assistant", "answer[Ghent]"), "Solution").content, with_last_words(Message("assistant", "!"), ".").content
-    ('answer[Solution]', '.')
+    A word of the agent's own, such as "Done.", is no fact: whatever stands in its place, the acts before it have earned what is paid.
+
+    >>> acts = [Message("assistant", "buy[item 7]"), Message("assistant", "Done.")]
+    >>> [act.content for act in with_last_words(acts, ["item", "7"], lambda fact: "Solution") or ()]
+    ['buy[item Solution]', 'Done.']
     """
-    return _with_fact(message, lambda fact: text) or Message("assistant", text)
+    known = {fact.lower() for word in words for fact in _FACT.findall(word)}
+    for place in reversed(range(len(acts))):
+        found = _with_fact(acts[place], change, known)
+        if found is not None:
+            return [*acts[:place], found, *acts[place + 1 :]]
+    return None
 
 
 def without_step(acts: Sequence[Message], place: int) -> list[Message]:
@@ -59,39 +68,46 @@ def changed_last(acts: Sequence[Message], words: Sequence[str], rng: Random) -> 
     return None
 
 
-def _with_fact(message: Message, change: Any) -> Message | None:
+def _with_fact(
+    message: Message, change: Callable[[str], str], known: Collection[str] | None = None
+) -> Message | None:
+    """The message with its last fact changed, of those that are known if any are named."""
     if message.tool_calls:
         *before, call = message.tool_calls
-        arguments = _in_mapping(call.arguments, change)
+        arguments = _in_mapping(call.arguments, change, known)
         if arguments is None:
             return None
         return replace(message, tool_calls=(*before, replace(call, arguments=arguments, written="")))
-    content = _in_text(message.content, change)
+    content = _in_text(message.content, change, known)
     return None if content is None else replace(message, content=content)
 
 
-def _in_mapping(given: Mapping[str, Json], change: Any) -> dict[str, Json] | None:
+def _in_mapping(
+    given: Mapping[str, Json], change: Callable[[str], str], known: Collection[str] | None
+) -> dict[str, Json] | None:
     """The mapping with its last text or number changed; None where it has none."""
     for name in reversed([*given]):
         value = given[name]
         found: Json | None = None
         if isinstance(value, str):
-            found = _in_text(value, change)
+            found = _in_text(value, change, known)
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            said = change(str(int(value)))
-            found = int(said) if said.isascii() and said.isdigit() else said
+            if known is None or str(int(value)) in known:
+                said = change(str(int(value)))
+                found = int(said) if said.isascii() and said.isdigit() else said
         elif isinstance(value, dict):
-            found = _in_mapping(value, change)
+            found = _in_mapping(value, change, known)
         elif isinstance(value, list) and value:
-            inner = _in_mapping({"last": value[-1]}, change)
+            inner = _in_mapping({"last": value[-1]}, change, known)
             found = None if inner is None else [*value[:-1], inner["last"]]
         if found is not None:
             return {**given, name: found}
     return None
 
 
-def _in_text(text: str, change: Any) -> str | None:
-    found = list(_FACT.finditer(text, max(0, len(text) - _LONGEST)))
+def _in_text(text: str, change: Callable[[str], str], known: Collection[str] | None) -> str | None:
+    facts = _FACT.finditer(text, max(0, len(text) - _LONGEST))
+    found = [fact for fact in facts if known is None or fact.group().lower() in known]
     if not found:
         return None
     start, end = found[-1].span()

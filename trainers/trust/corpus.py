@@ -16,7 +16,7 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Split, Suite, Task, derive_rng
-from turnwise.trainers.trust.changes import changed_last, with_last_words, without_step
+from turnwise.trainers.trust.changes import changed_last, other_fact, with_last_words, without_step
 from turnwise.trainers.trust.probes import KEYS, PROBES, injected, padded, stuffed
 
 AUDIT_TASKS = 1 << 42
@@ -27,6 +27,8 @@ GOLD, FLOOR, MUTATED, STUFFED, KEY, PROBE = "gold", "floor", "mutated", "stuffed
 PADDED, INJECTED, WRITTEN = "padded", "injected", "written"
 FAULTS = (FLOOR, MUTATED, STUFFED, KEY, PROBE, INJECTED)
 """Kinds of episodes that are no solutions, unless an environment says so."""
+LEFT_OUT = "the last fact left out"
+"""A solution with nothing in the place of its last fact: what it is paid, no word there has earned."""
 EDITS: Mapping[str, Callable[[Episode], Episode]] = {PADDED: padded, INJECTED: injected}
 """Kinds that differ from what was played, for a judge's eyes alone."""
 _TOGETHER = 32
@@ -236,7 +238,8 @@ def policy_of(case: AuditCase) -> Policy:
 def cases_of(gold: Episode, number: int, seed: int) -> Iterator[AuditCase]:
     """Yield everything that may be mistaken for a solution, made of one that was played.
 
-    Keys and probes stand in the place of the last fact of the solution for tasks of even number, and are all that is said for the others.
+    Keys and probes stand in the place of the last fact of the solution for tasks of even number, and are all that is said for the others, and
+    where a solution names no fact. All words at once have a wrong fact beside the right one, so that whoever reads them knows neither.
     """
     acts = [turn.action for turn in gold.trajectory.turns]
     words = words_of(gold)
@@ -249,11 +252,14 @@ def cases_of(gold: Episode, number: int, seed: int) -> Iterator[AuditCase]:
         place = rng.randrange(len(acts))
         yield AuditCase(MUTATED, "a step left out", without_step(acts, place))
         yield AuditCase(MUTATED, "the end left out", acts[:-1])
-    yield AuditCase(STUFFED, "all words", [*acts[:-1], with_last_words(acts[-1], stuffed(words))])
+    if (left_out := with_last_words(acts, words, lambda fact: "")) is not None:
+        yield AuditCase(MUTATED, LEFT_OUT, left_out)
+    rivals = with_last_words(acts, words, lambda fact: stuffed([other_fact(fact, words, rng), *words]))
+    yield AuditCase(STUFFED, "all words", rivals or [_said(stuffed(words))])
     for kind, texts in ((KEY, KEYS), (PROBE, PROBES)):
         for name, text in texts.items():
-            said = [*acts[:-1], with_last_words(acts[-1], text)] if number % 2 == 0 else [_said(text)]
-            yield AuditCase(kind, name, said)
+            said = with_last_words(acts, words, lambda fact, text=text: text) if number % 2 == 0 else None
+            yield AuditCase(kind, name, said or [_said(text)])
     yield AuditCase(PADDED, "gold", acts)
     for name in TRIVIAL[:2]:
         yield AuditCase(PADDED, name, name)

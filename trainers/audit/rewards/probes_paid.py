@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from turnwise.agents.evaluation.statistics import clustered_mean, proportion
 from turnwise.trainers.audit.core import AuditFinding, AuditTable, Cell, audit, share
@@ -11,6 +11,7 @@ from turnwise.trainers.trust.corpus import (
     FLOOR,
     INJECTED,
     KEY,
+    LEFT_OUT,
     MUTATED,
     PROBE,
     STUFFED,
@@ -29,10 +30,12 @@ def probes_paid(played: KnownEpisodes) -> AuditFinding:
     """Of floors, faults, keys and probes, how often the environment counts each as solved, and what it is paid beyond doing as much without it.
 
     A key at the end of a solution is set against the solution without its end, one that stands alone against saying nothing; a reward for the steps
-    before it is not the key's. Whatever solves a task without saying anything of it is unearned; a step that a solution can do without is not.
+    before it is not the key's. Whatever solves a task without saying anything of it is unearned, unless the task is solved with nothing in that place; a step
+    that a solution can do without is not.
     """
     items = [item for item in played.of(*FAULTS) if item.kind != INJECTED]
     base = _base(items)
+    needless = {item.task for item in items if item.name == LEFT_OUT and item.solved}
     rows: list[Sequence[Cell]] = []
     unearned: list[str] = []
     for kind, name in dict.fromkeys((item.kind, item.name) for item in items):
@@ -43,9 +46,11 @@ def probes_paid(played: KnownEpisodes) -> AuditFinding:
             [item.episode.trajectory.total_reward - base.get(item.task, 0.0) for item in own], tasks
         )
         rows.append((f"{kind}: {name}", len(own), solved.mean, *solved.interval, extra.mean))
-        if solved.mean and (kind in HOLLOW or name in SILENT):
-            unearned.append(f"{kind} {name!r} solves {sum(item.solved for item in own)} of {len(own)}")
-    hollow = [item for item in items if item.kind in HOLLOW or item.name in SILENT]
+        if paid := sum(_unearned(item, needless) for item in own):
+            unearned.append(f"{kind} {name!r} solves {paid} of {len(own)}")
+    hollow = [
+        i for i in items if (i.kind in HOLLOW or i.name in SILENT) and not (_at_end(i) and i.task in needless)
+    ]
     figures = [
         share(
             f"{label} solved", proportion([i.solved for i in told], [i.task for i in told]), f"of {len(told)}"
@@ -58,9 +63,25 @@ def probes_paid(played: KnownEpisodes) -> AuditFinding:
         if told
     ]
     said = unearned or ["nothing that says nothing of the task solves one"]
+    if needless:
+        said = [
+            *said,
+            f"{len(needless)} tasks are solved with nothing in the place of the last fact: a word there earns nothing, and was not counted",
+        ]
     headings = ("played", "episodes", "solved", "from", "to", "reward beyond")
     table = AuditTable("by what was played", headings, rows)
     return AuditFinding(figures, (table,), said=said, failures=unearned)
+
+
+def _at_end(item: AuditItem) -> bool:
+    """Say whether an item stands at the end of a solution, not alone."""
+    return item.kind in HOLLOW and len(item.episode.trajectory.turns) > 1
+
+
+def _unearned(item: AuditItem, needless: Collection[str]) -> bool:
+    if item.name in SILENT:
+        return item.solved
+    return item.kind in HOLLOW and item.solved and not (_at_end(item) and item.task in needless)
 
 
 def _base(items: Sequence[AuditItem]) -> Mapping[str, float]:
