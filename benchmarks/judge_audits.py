@@ -35,7 +35,7 @@ from turnwise.trainers.trust.reading import JudgeReading
 from turnwise.trainers.trust.requirement import Requirement, asked_of, judged_by
 
 RESULT = Path(__file__).with_name("judge-audits.json")
-SUITE, TASKS = "shop/quick", 2400
+SUITE, TASKS = "shop/quick", 1400
 AIMED = (0.0, 0.1, 0.2, 0.3)
 """Rates at which judges err, that aims are stated for."""
 GOOD = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
@@ -43,7 +43,7 @@ EVEN = tuple((rate, rate) for rate in sorted({*AIMED, *GOOD, 0.15}))
 ONE_SIDED = ((0.2, 0.0), (0.0, 0.2), (0.4, 0.0))
 """Judges whose errors are all accepts, or all rejects: the same rates of 10 and 20 % as a whole."""
 LABELS = (200, 500)  # of failed and of solved episodes each
-AUDITS = 120  # of each judge and number of labels
+AUDITS = 50  # of each judge and number of labels; at the larger one, of the rates that aims are stated for
 REQUIRED, LEVEL = 0.15, 0.05
 RUNS, GROUPS, SIZE, TURNED = 200, 400, 8, 100
 SEED = 39_000  # of all audits; not that of any earlier measurement
@@ -164,7 +164,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     even = [row for row in rows if row["false_accept"] == row["false_reject"]]
     aimed = [row for row in even if row["rate"] in AIMED]
     good = {"paid_of_0_and_10": [row for row in aimed if row["rate"] <= 0.1]}
-    good["paid_of_0_to_10"] = [row for row in even if row["rate"] in GOOD]
+    few = {"paid_of_0_to_10": [row for row in even if row["rate"] in GOOD and row["labels"] == LABELS[0]]}
     return {
         "audits": sum(row["audits"] for row in rows),
         "exceeded": total("exceeded", aimed),
@@ -176,6 +176,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             name: {str(n): total("paid", [row for row in of if row["labels"] == n]) for n in LABELS}
             for name, of in good.items()
         },
+        **{name: total("paid", of) for name, of in few.items()},
         "paid_of_bad": total("paid", [row for row in rows if row["rate"] > REQUIRED]),
     }
 
@@ -184,8 +185,12 @@ def main() -> None:
     """Write the result."""
     began = time.process_time()
     corpus, by_task = recorded()
-    judges = (*EVEN, *ONE_SIDED)
-    rows = [audits(*errs, labels, corpus, by_task) for labels in LABELS for errs in judges]
+    rows = [
+        audits(*errs, labels, corpus, by_task)
+        for labels in LABELS
+        for errs in (*EVEN, *ONE_SIDED)
+        if labels == LABELS[0] or (errs in EVEN and errs[0] in AIMED)
+    ]
     drift = [
         watched(rate, later)
         for rate, later in ((0.0, 0.0), (0.1, 0.1), (0.15, 0.15), (0.1, 0.2), (0.1, 0.3), (0.0, 0.5))
