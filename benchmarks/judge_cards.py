@@ -1,10 +1,10 @@
 """Cards of shipped judges and of environments' own rewards, in short; judge-cards.json has them.
 
     python -m benchmarks.judge_cards env SUITE ...
-    python -m benchmarks.judge_cards judge SUITE NAME:SIGNAL ...
-    python -m benchmarks.judge_cards model SUITE POLICY NAME:SIGNAL ...
+    python -m benchmarks.judge_cards judge SUITE NAME:SIGNAL:FOLD ...
+    python -m benchmarks.judge_cards model SUITE POLICY NAME:SIGNAL:FOLD ...
 
-Each adds to the file, or replaces what is there of the same name. `model` lets a judge ask a model, about few episodes, with the floors, faults and probes of
+Each adds to the file, or replaces what is there of the same name. `model` lets a judge ask a model, about few episodes, with a few faults of
 two tasks: enough to see that it fails, not how often.
 """
 
@@ -26,7 +26,7 @@ from turnwise.trainers.trust.corpus import suite_corpus
 RESULT = Path(__file__).with_name("judge-cards.json")
 ENV_TASKS = 12
 PLAN = AuditPlan(tasks=70, faults=8, forks=64)
-FEW = AuditPlan(tasks=3, faults=5, forks=0)
+FEW = AuditPlan(tasks=2, faults=2, forks=0)
 
 
 def short(report: AuditReport) -> dict[str, Any]:
@@ -60,10 +60,10 @@ def env_card(suite: str) -> dict[str, Any]:
 def judge_card(named: str, suite: str, plan: AuditPlan, policy: str = "") -> dict[str, Any]:
     """What a judge pays."""
     began = time.process_time()
-    name, _, signal = named.rpartition(":")
-    asked = audit_judge(name or signal, suite, plan, policy=policy, signal=signal if name else "")
+    name, signal, fold = named.split(":")
+    asked = audit_judge(name, suite, plan, policy=policy, signal=signal, fold=fold)
     card = short(audit_all("judge", asked, [named, suite]))
-    told = {"suite": suite, "signal": asked.reading.signal, "asks": policy, "episodes": len(asked.judged)}
+    told = {"suite": suite, **asked.reading._asdict(), "asks": policy, "episodes": len(asked.judged)}
     return {**told, **card, "cpu_seconds": round(time.process_time() - began, 1)}
 
 
