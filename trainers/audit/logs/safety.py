@@ -34,15 +34,15 @@ def safety(
     its episodes, and n counts tasks. The episodes must be held out: of tasks that nothing was chosen by. Theirs keeps the policy
     before where the test fails; here the exit code is 1. Left out: the training against a pessimistic cost.
 
-    Worked by hand, the costs of ten episodes: mean −.6, sd .3712, t = 1.3830, bound −.4377. Of 45 that are safe at most 5 % are not at δ = .1, of 44
-    it cannot be said: 1 − .1^(1/45) = .0499.
+    Worked by hand, the costs of ten episodes: mean −.6, sd .3712, t = 1.3830, bound −.4377. Where no harm is seen on 45 tasks the bound
+    is 1 − .1^(1/45) = .0499, on 44 it is above .05.
 
     >>> from turnwise.trainers.audit.by_hand import groups
     >>> costs = [-1, -.5, -.8, .2, -.9, -.4, -.7, -.3, -.6, -1]
     >>> [round(x, 4) for x in (*statistics(costs), t_quantile(.9, 9), upper(costs, .1, "t"))]
     [-0.6, 0.3712, 1.383, -0.4377]
-    >>> [safety(groups({str(i): "1" for i in range(n)}), cost="failure").failures == () for n in (44, 45)]
-    [False, True]
+    >>> [bool(safety(groups({str(i): "1" for i in range(n)}), cost="failure").failures) for n in (44, 45)]
+    [True, False]
 
     Args:
         cost: of an episode: ``failure``, ``bad_action`` (1 if any was), a component of the reward (what it took away), or a score as of `best_of`.
