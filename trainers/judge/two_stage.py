@@ -11,6 +11,7 @@ from turnwise.tasks.core import Json, Task
 from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.judge.rlbff import answered
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.forms import YES_OR_NO
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.stand_in import turns_of, wave
 
@@ -50,7 +51,7 @@ async def two_stage(groups: Sequence[Group], *, policy: str = "openai:judge") ->
             QUESTION.format(transcript=transcript(group[i]), answer=reference_of(group[i].task))
             for i in failed
         ]
-        found = dict(zip(failed, map(answered, await ask(judge, questions)), strict=True))
+        found = dict(zip(failed, map(answered, await ask(judge, questions, form=YES_OR_NO)), strict=True))
         told = list(group)
         for i in counted:
             turns = len(group[i].trajectory.turns)
