@@ -3,7 +3,7 @@
     python -m benchmarks.judge_audits [FILE]
 
 Audits are simulated on recorded episodes of shop/quick, as a run makes them: solutions and faults of `turnwise audit judge` in equal parts, each of a task of its
-own, with the environment's verdict. The scripted judge errs in a known share of them; each audit has a judge and labels of its own. The rate that a judge errs at is
+own, with the environment's verdict. A judge errs in a known share of them, as the judge `scripted` does; each audit has a judge and labels of its own. The rate that a judge errs at is
 known, so that it can be said how often the bound is below it, how far above, and how often the judge is paid under a requirement. Beside it stands the
 limit: the power of the best test that any judge's verdicts allow, where they are independent and its rate is the same for solved and failed ones.
 
@@ -28,8 +28,7 @@ from scipy.stats import binom, binomtest
 from turnwise.envs.registry import get_suite
 from turnwise.machine import describe
 from turnwise.trainers.hack_meter.meter import RateTest
-from turnwise.trainers.judge.scripted import scripted
-from turnwise.trainers.trust.asked import JudgedItem, ask_judge
+from turnwise.trainers.trust.asked import JudgedItem
 from turnwise.trainers.trust.corpus import FAULTS, GOLD, AuditItem, KnownEpisodes, audit_tasks, play_corpus
 from turnwise.trainers.trust.reading import JudgeReading
 from turnwise.trainers.trust.requirement import Requirement, asked_of, judged_by
@@ -43,7 +42,7 @@ EVEN = tuple((rate, rate) for rate in sorted({*AIMED, *GOOD, 0.15}))
 ONE_SIDED = ((0.2, 0.0), (0.0, 0.2), (0.4, 0.0))
 """Judges whose errors are all accepts, or all rejects: the same rates of 10 and 20 % as a whole."""
 LABELS = (200, 500)  # of failed and of solved episodes each
-AUDITS = 50  # of each judge and number of labels; at the larger one, of the rates that aims are stated for
+AUDITS = 400  # of each judge and number of labels; at the larger one, of the rates that aims are stated for
 REQUIRED, LEVEL = 0.15, 0.05
 RUNS, GROUPS, SIZE, TURNED = 200, 400, 8, 100
 SEED = 39_000  # of all audits; not that of any earlier measurement
@@ -60,15 +59,13 @@ def recorded() -> tuple[KnownEpisodes, dict[str, list[AuditItem]]]:
     return corpus, {task: items for task, items in by_task.items() if len(items) == 2}
 
 
-def verdicts(
-    corpus: KnownEpisodes, items: Sequence[AuditItem], accept: float, reject: float, seed: int
-) -> list[JudgedItem]:
-    """Verdicts of a judge that errs in these shares of failed and of solved episodes."""
-
-    async def judge(groups: Any) -> Any:
-        return await scripted(groups, false_accept=accept, false_reject=reject, seed=seed)
-
-    return asyncio.run(ask_judge(judge, JudgeReading("verdict"), corpus, items))
+def verdicts(items: Sequence[AuditItem], accept: float, reject: float, rng: Random) -> list[JudgedItem]:
+    """Verdicts of a judge that errs in these shares of failed and of solved episodes, drawn as the judge `scripted` draws them."""
+    told: list[JudgedItem] = []
+    for item in items:
+        paid = item.solved != (rng.random() < (reject if item.solved else accept))
+        told.append(JudgedItem(item, float(paid), paid))
+    return told
 
 
 def audits(
@@ -79,16 +76,17 @@ def audits(
     by_task: Mapping[str, Sequence[AuditItem]],
 ) -> dict[str, Any]:
     """Many audits of judges that err at these rates."""
-    rate = (accept + reject) / 2
+    rate, names = (accept + reject) / 2, [*by_task]
     bounds: list[float] = []
     paid = asked = 0
     required = Requirement({"error": REQUIRED}, LEVEL, labels, JudgeReading("verdict"))
     for n in range(AUDITS):
-        tasks = Random(f"{accept} {reject} {labels} {n} {SEED}").sample([*by_task], required.tasks)
+        rng = Random(f"{accept} {reject} {labels} {n} {SEED}")
+        tasks = rng.sample(names, required.tasks)
         shown = replace(corpus, items=tuple(item for task in tasks for item in by_task[task]))
         items = asked_of(required, shown)
         asked += len(items)
-        found = judged_by(required, verdicts(shown, items, accept, reject, n + SEED))
+        found = judged_by(required, verdicts(items, accept, reject, rng))
         bounds.append(found.bounds["error"].upper)
         paid += found.paid
     exceeded = sum(bound < rate for bound in bounds)
