@@ -42,7 +42,7 @@ EVEN = tuple((rate, rate) for rate in sorted({*AIMED, *GOOD, 0.15}))
 ONE_SIDED = ((0.2, 0.0), (0.0, 0.2), (0.4, 0.0))
 """Judges whose errors are all accepts, or all rejects: the same rates of 10 and 20 % as a whole."""
 LABELS = (200, 500)  # of failed and of solved episodes each
-AUDITS = 400  # of each judge and number of labels; at the larger one, of the rates that aims are stated for
+AUDITS = 200  # of each judge and number of labels; at the larger one, of the rates that aims are stated for
 REQUIRED, LEVEL = 0.15, 0.05
 RUNS, GROUPS, SIZE, TURNED = 200, 400, 8, 100
 SEED = 39_000  # of all audits; not that of any earlier measurement
