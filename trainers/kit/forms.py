@@ -69,15 +69,15 @@ class _Points(JsonVerdict):
     b: pydantic.FiniteFloat = pydantic.Field(description="points of attempt B, from 0 to 10")
 
 
-class _Turn(JsonVerdict):
+class _TurnKept(JsonVerdict):
     turn: int
     principles: list[str]
     kept: int
     of: int
 
 
-class _Turns(JsonVerdict):
-    turns: list[_Turn]
+class _TurnsKept(JsonVerdict):
+    turns: list[_TurnKept]
 
 
 class _Criterion(JsonVerdict):
@@ -105,7 +105,7 @@ WRONG_TURNS = VerdictForm(
 )
 POINTS = VerdictForm(_Points, "Where your answer is held to JSON, `a` and `b` are the two numbers.", _points)
 KEPT = VerdictForm(
-    _Turns,
+    _TurnsKept,
     "Where your answer is held to JSON, `turns` has every turn with its principles: `kept` is s, `of` is m.",
     lambda said: [f"TURN {t.turn}: {t.kept}/{t.of}" for t in said.turns if min(t.turn, t.kept, t.of) >= 0],
 )
