@@ -18,8 +18,8 @@ def said(task: Task, answer: str) -> dict[str, Any]:
     env = make(ENV, seconds=2.0)
     env.reset(seed=0, options={"task": task})
     step = env.step(answer)
-    info = dict(step.info["details"])
-    return {"solved": step.info["end"] is EndReason.SOLVED, "paid": step.reward, **info}
+    info = dict(step.info.get("details", {}))
+    return {"solved": step.info.get("end") is EndReason.SOLVED, "paid": step.reward, **info}
 
 
 def written(program: str, given: str) -> str:

@@ -75,6 +75,7 @@ def test_a_spec_names_the_text_and_the_policy_within(tmp_path: Path) -> None:
     file = tmp_path / "examples.txt"
     file.write_text("Look first.\n")
     policy = make_policy(f"primed:{file}=scripted:gold")
+    assert isinstance(policy, PrimedPolicy)
     assert (policy.name, policy.text) == ("primed:examples.txt=scripted:gold", "Look first.")
     before = fingerprint(f"primed:{file}=scripted:gold")
     file.write_text("Look twice.\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from turnwise.envs.code.triples import ASKS, ENV, SEED, Triple, propose_task, solve_task
+from turnwise.envs.code.triples import ASKS, ENV, SEED, Ask, Triple, propose_task, solve_task
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.proposer.core import ProposerContext, TaskProposal
@@ -63,7 +63,7 @@ def azr_solve(see: ProposerContext) -> list[TaskProposal]:
     return [TaskProposal(task) for task in tasks.values()]
 
 
-def _accepted(see: ProposerContext) -> Iterator[tuple[str, Triple]]:
+def _accepted(see: ProposerContext) -> Iterator[tuple[Ask, Triple]]:
     for group in see.played:
         for one in group:
             role = str(one.task.options.get("role", ""))
