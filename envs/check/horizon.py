@@ -77,7 +77,7 @@ class _ToldLines:
             self.lines.append((line, turn, self.tokens))
 
     def since(self, line: str, turn: int) -> Age | None:
-        """When a line was last shown after the beginning; None: it stands there."""
+        """The turn that last showed a line after the beginning; None: it stands there."""
         if any(line in one for one in self.head):
             return None
         for one, shown, tokens in reversed(self.lines):
@@ -91,7 +91,7 @@ def _lines(messages: Messages) -> list[str]:
 
 
 def horizon(env: AgentEnv[Any], task: Task, seed: int = 0) -> Horizon:
-    """How far back the solution of a task must remember."""
+    """The turns that the solution of a task must remember back."""
     walked = walk(env, task, "gold", seed=seed)
     told, ages, unshown = _ToldLines(walked.first), list[Age | None](), 0
     used = set[int]()  # turns whose observation was needed

@@ -48,9 +48,9 @@ def law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> Non
         for episodes, expected, found in zip(groups, wanted, part(groups), strict=True):
             assert len(found) == len(episodes)
             for one, (success, effort) in zip(found, expected, strict=True):
-                *first, last = one.trajectory.turns or [None]
-                assert not any(turn.reward for turn in first)
-                if last is not None:
+                turns = one.trajectory.turns
+                assert not any(turn.reward for turn in turns[:-1])
+                for last in turns[-1:]:
                     agree(last.reward, success + effort, f"update {seed}")
                     agree(last.rewards["effort"], effort, f"update {seed}")
 

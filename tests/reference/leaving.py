@@ -121,7 +121,7 @@ class Thinker:
         self.read: dict[tuple[int, ...], str] = {}
 
     async def generate(self, prompt_ids: Any, sampling: Any, *, stop_ids: Any, seed: int) -> Completion:
-        text = self.plain.renderer.tokenizer.decode(list(prompt_ids))
+        text: Any = self.plain.renderer.tokenizer.decode(list(prompt_ids))
         said = "answer" if text.count(self.told) >= self.after else "hm"
         ids = (
             *self.plain.renderer.tokenizer.encode(f"{said} {seed}", add_special_tokens=False),

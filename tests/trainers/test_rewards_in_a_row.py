@@ -23,6 +23,8 @@ from turnwise.trainers.recipe.part import Part, payer_of
 from turnwise.trainers.run.parts import build_parts
 
 REWARDS = components("reward")
+SIGNALS = sorted({name for entry in REWARDS for name in entry.needs_with({})})
+"""All that rewards pay for unless they are told otherwise."""
 S, F, T = EndReason.SOLVED, EndReason.FAILED, EndReason.TURN_LIMIT
 
 
@@ -37,7 +39,7 @@ def _played(end: EndReason, outcome: float, n: int) -> Episode:
         with_words(with_tokens(one, [n, 2]), ["", "<confidence>0.8</confidence>"]),
         [[("look", {"at": n % 2})], []],
     )
-    return with_signals(said, [{"principle": 0.25 * n % 1}, {"principle": 0.5}])
+    return with_signals(said, [dict.fromkeys(SIGNALS, 0.25 * n % 1), dict.fromkeys(SIGNALS, 0.5)])
 
 
 GROUPS: list[Group] = [

@@ -6,7 +6,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import Turns, has_answer, paid_instead, replace_turns
 
 
-@component("reward", "rise", paper="2505.13445")
+@component("reward", "rise", paper="2505.13445", reads=("rewards",))
 def rise(group: Group, *, right: float = 1.0, wrong: float = -0.5, unanswered: float = -1.0) -> Group:
     """Pays 1 for what is right, −½ for what is wrong, −1 where there is no answer; nothing else is paid.
 
