@@ -141,7 +141,8 @@ def test_a_model_whose_head_is_its_embedding_never_ends_a_message_either(
     tokenizer.save_pretrained(tmp_path / "tied")
     never_ends(tmp_path / "tied", tmp_path / "copy")
     changed: Any = load_causal(tmp_path / "copy", torch.float32)
-    logits_RTV = changed(torch.arange(300)[None, :200]).logits
+    with torch.no_grad():
+        logits_RTV = changed(torch.arange(200)[None]).logits
     assert float(logits_RTV[..., tokenizer.eos_token_id].max()) < float(logits_RTV.mean(-1).min()) - 50
     assert not torch.equal(changed.lm_head.weight, changed.get_input_embeddings().weight)
 
