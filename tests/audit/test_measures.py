@@ -20,6 +20,7 @@ from turnwise.trainers.audit.by_hand import episode, groups, logged, turn
 from turnwise.trainers.audit.evaluations.known import known
 from turnwise.trainers.audit.evaluations.pass_curves import pass_curves
 from turnwise.trainers.audit.evaluations.support import support
+from turnwise.trainers.audit.judged import judged
 from turnwise.trainers.audit.logs.best_of import best_of_k
 from turnwise.trainers.audit.logs.calibration import calibration
 from turnwise.trainers.audit.logs.horizon import of_ways
@@ -33,6 +34,7 @@ from turnwise.trainers.audit.logs.votes import voted
 from turnwise.trainers.audit.reading import EvaluatedSide, EvaluatedSides, LoggedGroup, LoggedGroups
 from turnwise.trainers.audit.registry import SUBJECTS, audit_all, audits_of, options_of
 from turnwise.trainers.audit.training.power_law import capacity, fit_capacity, fit_power
+from turnwise.trainers.check import groups as groups_check
 
 ROOT = Path(__file__).parents[2]
 ALL = [(subject, name) for subject in SUBJECTS for name in audits_of(subject)]
@@ -396,6 +398,12 @@ def test_a_success_counts_for_cot_pass_only_where_every_turn_was_called_right() 
     assert of("1", threshold="0.7")["CoT-pass of 1"] == pytest.approx(0.1)
     assert of("1", fold="last", threshold="0.6")["CoT-pass of 1"] == pytest.approx(0.2)
     assert of("1", score="-1*ok", threshold="-0.4", fold="last")["CoT-pass of 1"] == pytest.approx(0.3)
+
+
+def test_a_judge_that_remembers_is_asked_about_a_log_too() -> None:
+    played = logged({"a": [episode([turn(), turn()], solved=True)]})
+    found = judged(played, "oni", f"python:{groups_check.__name__}:cannot_say")
+    assert [[t.signals["oni"] for t in one.trajectory.turns] for one in found.groups[0].episodes] == [[0, 0]]
 
 
 def test_evaluations_under_other_conditions_are_set_against_each_other_only_where_that_is_asked_for() -> None:

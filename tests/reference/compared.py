@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
+import json
+import math
+import os
 import re
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from judged import asked, chance, judged_groups, told
 from law import LAWS
-from plain import reference, refuses
+from plain import mean, reference, refuses
 from played import Part
 from ragged import Ragged
 
 from turnwise.agents.core import Episode, Outcome
+from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Messages
-from turnwise.trainers.core import Group
+from turnwise.errors import RunError
+from turnwise.trainers.core import Group, PartState
+from turnwise.trainers.judge.gold import gold
+from turnwise.trainers.judge.principles import QUESTION
 from turnwise.trainers.kit.asking import transcript
 from turnwise.trainers.kit.toy_batches import turn_batch
 from turnwise.trainers.strategy.runner import plan_groups
@@ -59,15 +70,51 @@ def of_pair(questions: Sequence[str], one: Episode, two: Episode) -> tuple[float
 
 
 def groups_to_compare() -> list[Group]:
-    """Groups of several sizes; in one nobody counts, in one there is a single attempt."""
+    """Groups of several sizes; in one nobody counts, in one there is a single attempt, in one there are two."""
     groups = judged_groups()
     lost = [dataclasses.replace(one, outcome=Outcome.INFRA_ERROR) for one in groups[0]]
-    return [*groups, groups[0][:1], [*lost]]
+    return [*groups, groups[0][:1], [*lost], groups[-1][:2]]
 
 
 def unjudged(before: Group, after: Group) -> None:
     for i, (one, other) in enumerate(zip(before, after, strict=True)):
         assert (other is one) == (i not in playing(before))
+
+
+@reference("judge", "pref_grpo", policy=["another"], both_orders=[False])
+def pref_grpo(judge: Part, policy: str = "", both_orders: bool = True) -> None:
+    seen = set[float]()
+    for SALT[0] in range(3):
+        seen |= rates_of(judge, both_orders)
+    assert len(seen) > 3
+
+
+def rates_of(judge: Part, both_orders: bool) -> set[float]:
+    groups, seen = groups_to_compare(), set[float]()
+    found, questions = asked(judge, groups, in_points)
+    for before, after in zip(groups, found, strict=True):
+        unjudged(before, after)
+        members = playing(before)
+        for i in members:
+            wins: list[float] = []
+            for j in members:
+                if i == j:
+                    continue
+                low, high = sorted((i, j))
+                a, b = of_pair(questions, before[low], before[high])
+                if both_orders:
+                    d, c = of_pair(questions, before[high], before[low])
+                    a, b = a + c, b + d
+                if i == high:
+                    a, b = b, a
+                wins.append(1.0 if a > b else 0.5 if a == b else 0.0)
+            rate = mean(wins) if wins else 0.5
+            seen.add(rate)
+            told_ = [turn.signals["win_rate"] for turn in after[i].trajectory.turns]
+            assert all(math.isclose(x, rate) for x in told_)
+    pairs = sum(len(playing(group)) * (len(playing(group)) - 1) // 2 for group in groups)
+    assert len(questions) == pairs * (1 + both_orders)
+    return seen
 
 
 @reference("judge", "writing_zero", policy=["another"])
@@ -158,3 +205,165 @@ def csv(judge: Part, policy: str = "self") -> None:
     nothing = [[dataclasses.replace(one, end=EndReason.FAILED) for one in groups[0]]]
     (unasked,) = asyncio.run(judge(nothing))
     assert all(turn.signals["csv"] == 0 for one in unasked for turn in one.trajectory.turns)
+
+
+@reference("judge", "oni", policy=["another"], power=[0.5, 0.0, -0.1])
+def oni(make: Part, policy: str = "", power: float = 1.0) -> None:
+    """Two updates of the same groups, by another object that goes on from the first one's labels and asks for nothing."""
+    from chat_server import said, serve
+
+    if power < 0:
+        refuses(make)
+        return
+    groups = [group for group in groups_to_compare() if group]
+    looped = groups[2][0]
+    seen = [looped.trajectory.turns[1].observation, looped.trajectory.turns[0].observation, Messages()]
+    turns = [
+        dataclasses.replace(t, observation=seen[k % 3]) for k, t in enumerate(looped.trajectory.turns * 5)
+    ]
+    groups[2] = [
+        dataclasses.replace(
+            looped, trajectories={"agent": dataclasses.replace(looped.trajectory, turns=tuple(turns))}
+        ),
+        *groups[2][1:],
+    ]
+    questions: list[str] = []
+
+    def label(question: str) -> str:
+        return chance(question).choice(
+            ["PROGRESS: no\nPROGRESS: Yes", "**Progress:** no", "yes", "progress: YES"]
+        )
+
+    def reply(request: dict[str, Any]) -> Any:
+        questions.append(str(request["messages"][-1]["content"]))
+        return said(label(questions[-1]))
+
+    def of(one: Episode) -> list[float]:
+        turns = one.trajectory.turns
+        answers = [*(t.observation for t in turns[1:]), one.trajectory.final]
+        texts = ["\n".join(m.content for m in a) for a in answers[: len(turns)]]
+        found: list[float] = []
+        for k, text in enumerate(texts):
+            asked_ = [
+                q
+                for q in questions
+                if "\n\n{}\n\nDoes".format("\n> ".join(text.splitlines())) in q
+                and f"\n\n{one.task.prompt}\n\n" in q
+            ]
+            good = bool(text.strip()) and label(asked_[0]) in ("PROGRESS: no\nPROGRESS: Yes", "progress: YES")
+            found.append(good / texts[: k + 1].count(text) ** power)
+        return found
+
+    with serve(reply) as server:
+        judge = make(policy=f"openai:m@{server.url}")
+        for update in range(2):
+            asked_before = len(questions)
+            found = asyncio.run(judge(groups))
+            assert (len(questions) > asked_before) == (update == 0)
+            for before, after in zip(groups, found, strict=True):
+                unjudged(before, after)
+                for i in playing(before):
+                    told_ = [turn.signals["oni"] for turn in after[i].trajectory.turns]
+                    assert told_ == of(before[i])
+            kept = json.loads(json.dumps(judge.state().numbers))
+            judge = make(policy=f"openai:m@{server.url}")
+            judge.restore(PartState(kept))
+        assert {len(name) for name in kept["labels"]} == {16}
+        names = getattr(make, "func", make).__call__.__globals__
+        with patch.dict(names, KEPT=3):
+            short = make(policy=f"openai:m@{server.url}")
+            asyncio.run(short(groups))
+            assert [*short.state().numbers["labels"].items()] == [*kept["labels"].items()][-3:]
+        assert not any("turns:\n\n\n\nDoes" in question for question in questions), "nothing was answered"
+        questions = questions[: len(kept["labels"])]
+    assert len(questions) == len({*questions})
+    values = {x for group in found for one in group for t in one.trajectory.turns for x in t.signals.values()}
+    assert len(values) > (2 if power else 1)
+
+
+LOG = f"{tempfile.gettempdir()}/turnwise-par-{os.getpid()}.jsonl"
+"""Of reference episodes, written when it is first needed."""
+
+
+@functools.cache
+def stored() -> dict[str, list[Episode]]:
+    """The episodes of the log that can be scored, by task; the first of a task cannot, since it has no turn or was not played."""
+    played: dict[str, list[Episode]] = {}
+    Path(LOG).unlink(missing_ok=True)
+    with EpisodeLog(Path(LOG), policy="toy") as log:
+        for group in judged_groups():
+            gone = dataclasses.replace(group[0].trajectory, turns=())
+            for one in (dataclasses.replace(group[0], trajectories={"agent": gone}), *group[::-1]):
+                log.append(one)
+                if one.outcome.counts and one.trajectory.turns:
+                    played.setdefault(one.task.id, []).append(one)
+    return played
+
+
+@reference(
+    "judge", "par", policy=["another"], by=["gold", "none"], signal=["wrong"], path=["a log"], references=[2, 0], scale=[0.5],
+    also=[
+        {"by": "gold", "signal": "wrong", "references": 3, "scale": 3.0},
+        {"by": "gold", "references": 2, "scale": 3000.0, "path": "a log"},
+    ],
+)  # fmt: skip
+def par(
+    make: Part, policy: str = "", by: str = "principles", signal: str = "principle", path: str = "", references: int = 1,
+    scale: float = 1.0,
+) -> None:  # fmt: skip
+    from chat_server import said, serve
+
+    if references < 1 or (by, signal) not in (
+        ("principles", "principle"),
+        ("gold", "principle"),
+        ("gold", "wrong"),
+    ):
+        refuses(make)
+        return
+    groups, known = groups_to_compare(), dict[str, list[float]]()
+    stored()
+    log = {"path": LOG} if path else {}
+
+    def points(question: str, k: int) -> int:
+        return chance(question, k).randrange(5)
+
+    def reply(request: dict[str, Any]) -> Any:
+        question = str(request["messages"][-1]["content"])
+        return said("\n".join(f"TURN {k}: {points(question, k)}/4" for k in range(1, 9)))
+
+    def score(one: Episode) -> float:
+        if by == "gold":
+            ((judged,),) = asyncio.run(gold([[one]]))
+            return mean([turn.signals[signal] for turn in judged.trajectory.turns])
+        question = QUESTION.format(transcript=transcript(one))
+        return mean([points(question, k) / 4 for k in range(1, len(one.trajectory.turns) + 1)])
+
+    with serve(reply) as server:
+        judge = make(policy=f"openai:m@{server.url}", **log)
+        for update in range(2):
+            later = groups if update == 0 else [group[::-1] for group in groups]
+            for group in later:
+                for i in playing(group):
+                    shown = stored()[group[i].task.id] if path else [group[j] for j in playing(group)]
+                    known.setdefault(group[i].task.id, [score(one) for one in shown[:references]])
+            found = asyncio.run(judge(later))
+            for before, after in zip(later, found, strict=True):
+                for i in playing(before):
+                    mine = score(before[i])
+                    chances = [
+                        1 / (1 + math.exp(min(700.0, -scale * (mine - other))))
+                        for other in known[before[i].task.id]
+                    ]
+                    for turn in after[i].trajectory.turns:
+                        assert math.isclose(turn.signals["par"], mean(chances), rel_tol=1e-9, abs_tol=1e-12)
+            kept = json.loads(json.dumps(judge.state().numbers))
+            kept["scores"] = {name: [x + 0.25 for x in some] for name, some in kept["scores"].items()}
+            known = {name: [x + 0.25 for x in some] for name, some in known.items()}  # none is scored again
+            judge = make(policy=f"openai:m@{server.url}", **log)
+            judge.restore(PartState(kept))
+        (one, *_) = groups[0]
+        strange = dataclasses.replace(one, task=dataclasses.replace(one.task, prompt="another"))
+        if path:
+            refuses(lambda: asyncio.run(judge([[strange]])), RunError)
+        else:
+            asyncio.run(judge([[strange]]))

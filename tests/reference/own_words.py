@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 import functools
@@ -28,20 +29,26 @@ from measured import (
     shop,
     tokens_of,
 )
-from plain import deviation, mean, reference, refuses, z
+from plain import Refused, deviation, mean, reference, refuses, z
 from ragged import Ragged, Rows
+from rows_helped import Watched
 
 from turnwise.agents.core import PREVIOUS, ROOT, Episode
+from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.registry import get_component
 from turnwise.trainers.check.small_policy import signal_setup, small_model
 from turnwise.trainers.core import Group, PartState
-from turnwise.trainers.guide.toy import toy_model
+from turnwise.trainers.guide.toy import toy_model, untrained_policy
+from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.learn.collate import TrainingBatch, collate
+from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.signal.core import SignalContext
-from turnwise.trainers.strategy.runner import plan_groups
+from turnwise.trainers.strategy.chain import chain
+from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
 
 # --- after thoughts, in a shop ------------------------------------------------------------------------------------
 
@@ -526,3 +533,113 @@ def care_reward(group: list[Played], bonus: float = 0.5) -> list[list[float]]:
         return paid
 
     return [of(e, a) for e, a in zip(group, acc, strict=True)]
+
+
+# --- teachers that are understood -----------------------------------------------------------------------------------
+
+OTHERS = ("mix:gold=4,random=1", "mix:gold=2,random=1")
+
+
+@reference(
+    "guide", "ampo", teachers=[("gold", *OTHERS), ("null",), ()], rows=[1, 3, 0],
+    also=[{"teachers": (*OTHERS, "gold", "null"), "rows": 4}, {"teachers": (*OTHERS, "gold"), "rows": 1}, {"teachers": ("gold",) * 5, "rows": 5}, {"teachers": ("gold",) * 3}],
+)  # fmt: skip
+def ampo(guide: Part, teachers: Sequence[str] = ("gold",), rows: int = 2) -> None:
+    """Teachers' episodes in a shop, as they were played, by what the untrained model finds of gold's last act after them."""
+    policy = untrained_policy()
+    player = Watched(RolloutRunner(policy, as_is), policy, {}, 0, 0)
+    player.played, player.lost, player.alone = [], None, None
+
+    async def run() -> tuple[list[Group], list[Group]]:
+        given = [*await chain(RolloutRunner(policy, as_is), plan_groups("shop/quick", 3, 3))]
+        given[1] = [*given[1][:2], dataclasses.replace(given[1][2], end=EndReason.SOLVED)]
+        return given, await guide(player, given)
+
+    if not teachers or rows < 1:
+        refuses(lambda: asyncio.run(run()))
+        return
+    plain, found = asyncio.run(run())
+    assert [*found[1]] == [*plain[1]]
+    model, renderer = thinking()[2].learner.model, policy.renderer
+    seen = set[float]()
+    for n in (0, 2):
+        act = player.played[0][n][0].trajectory.turns[-1].action
+        answer, shown = renderer.reply_ids(act), list[tuple[float, int, Episode]]()
+        for t in range(len(teachers)):
+            (one,) = player.played[1 + t][n]
+            if not one.success:
+                continue
+            *before, end = one.trajectory.turns
+            text = [x for turn in before for x in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
+            text += end.reply.prompt_ids
+            known = logits(model, [*text, *answer])
+            p = [math.exp(known[len(text) + i - 1, token].item()) for i, token in enumerate(answer)]
+            formed = not any(turn.bad_action for turn in one.trajectory.turns)
+            shown.append((0.9 * mean(p) + 0.1 * formed, t, one))
+        shown.sort(key=lambda x: (-x[0], x[1]))
+        seen |= {x[0] for x in shown}
+        taken = min(rows, len(shown), 3)
+        assert [*found[n][taken:]] == [*plain[n][taken:]]
+        for (_, _, one), row_ in zip(shown, found[n][:taken], strict=False):
+            assert row_ == one
+            assert {turn.reply.source for turn in row_.trajectory.turns} == {"guide/ampo"}
+    assert len(player.played) == 1 + len(teachers)
+    if {*OTHERS} < {*teachers}:
+        assert len(seen) > 2
+    names = getattr(guide, "func", guide).__globals__
+    thinks_first(names["comprehended"], plain[0][0])
+    paid = names["paid_fully"]
+    for given, total in (([0.25, 0.5], 1.0), ([0.5, 1.5], 2.0), ([0.0], 1.0)):
+        assert math.isclose(paid(episode(given)).trajectory.total_reward, total)
+    assert paid(episode([0.25, 0.5])).trajectory.turns[1].rewards == {"outcome": 0.75}
+
+
+def thinks_first(comprehended: Any, one: Episode) -> None:
+    """Of an episode that thinks in its last turn, the thoughts are read before gold's act; each group has its own gold."""
+    model, policy = thinking()[2].learner.model, untrained_policy()
+    *before, end = one.trajectory.turns
+    said, acts = policy.renderer.reply_ids(Message("assistant", "<think>hm</think>no")), ("go", "to and fro")
+    thought = said[: thoughts_of(thinking()[2], said)]
+    thinks = dataclasses.replace(end, reply=end.reply._replace(action_ids=said, logprobs=()))
+    answers = {n: policy.renderer.reply_ids(Message("assistant", act)) for n, act in enumerate(acts)}
+    right = {
+        n: _with_turns(one, [dataclasses.replace(end, reply=end.reply._replace(action_ids=ids, logprobs=()))])
+        for n, ids in answers.items()
+    }
+    found = asyncio.run(comprehended(policy, {0: [_with_turns(one, [*before, thinks])], 1: [one]}, right))
+    read = [x for turn in before for x in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
+    formed = not any(turn.bad_action for turn in one.trajectory.turns) and not (one.end and one.end.truncated)
+    for n, own in ((0, thought), (1, [])):
+        text = [*read, *end.reply.prompt_ids, *own]
+        known = logits(model, [*text, *answers[n]])
+        p = [math.exp(known[len(text) + i - 1, token].item()) for i, token in enumerate(answers[n])]
+        near([found[n]], [[0.9 * mean(p) + 0.1 * formed]], f"thoughts of {n}", 1e-5)
+    narrow = SimpleNamespace(
+        renderer=policy.renderer, engine=SimpleNamespace(context_length=40, score=policy.engine.score)
+    )
+    narrow.score_tokens = functools.partial(ModelPolicy.score_tokens, narrow)
+    cut = asyncio.run(comprehended(narrow, {1: [one]}, right))
+    shown = [*read, *end.reply.prompt_ids][-(40 - len(answers[1])) :]
+    known = logits(model, [*shown, *answers[1]])
+    p = [math.exp(known[len(shown) + i - 1, token].item()) for i, token in enumerate(answers[1])]
+    near([cut[1]], [[0.9 * mean(p) + 0.1 * formed]], "what does not fit is cut at its beginning", 1e-5)
+
+
+@reference(
+    "reward", "cgpo", score=["standing"], passes=["standing"], threshold=[0.2, 2.5], most=[0.7, 0.0, -1.0],
+    also=[{"passes": "standing", "threshold": 1.0, "most": 2.0}],
+)  # fmt: skip
+def cgpo(
+    group: list[Played], score: str = "par", passes: str = "rlbff", threshold: float = 0.5, most: float = 5.0
+) -> list[list[float]]:
+    if most <= 0:
+        raise Refused
+
+    def of(e: Played) -> float:
+        if not e.signal:
+            return 0.0
+        s, ok = (e.signal[-1] * (2 if name == "standing" else 1) for name in (score, passes))
+        room = 1 - sum(2 * x for x in e.signal) / most
+        return room * s if ok >= threshold and room > 0 else 0.0
+
+    return [last(e, of(e)) for e in group]

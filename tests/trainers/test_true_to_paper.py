@@ -153,10 +153,34 @@ PROBABILITIES = {
         "judge": "csv",
         "reward": {"name": "own_probability", "signal": "csv", "weight": 0.5, "format": 1, "outcome": 0.5},
     },
+    "Pref-GRPO": {
+        "judge": "pref_grpo",
+        "reward": {"name": "own_probability", "signal": "win_rate", "weight": 1, "format": 0},
+    },
     "Writing-Zero": {
         "judge": "writing_zero",
         "reward": {"name": "own_probability", "signal": "against_one", "weight": 1, "format": 0},
         "filter": "writing_zero",
+        "credit": "dr_grpo",
+    },
+    "ONI": {
+        "judge": "oni",
+        "reward": [
+            {"name": "from_signal", "signal": "oni"},
+            {"name": "weighted", "weights": {"outcome": 0.1, "oni": 0.4}},
+        ],
+    },
+    "PAR": {"judge": "par", "reward": {"name": "own_probability", "signal": "par", "weight": 1, "format": 0}},
+    "CGPO": {
+        "judge": [
+            "par",
+            {"name": "rlbff", "combine": "min", "principles": ["It is honest.", "It is allowed."]},
+        ],
+        "reward": "cgpo",
+        "credit": "dr_grpo",
+    },
+    "AMPO": {
+        "guide": [{"name": "ampo", "teachers": ["gold"], "loss": ["luffy"], "correction": "none"}],
         "credit": "dr_grpo",
     },
 }
@@ -165,7 +189,14 @@ PROBABILITIES = {
 @pytest.mark.parametrize("paper", PROBABILITIES)
 def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(paper: str) -> None:
     recipe = check_recipe({**SHOP, **PROBABILITIES[paper]})
-    assert build_parts(recipe)
+    parts = build_parts(recipe)
+    numbers = {
+        "ONI": ("oni", 1.0, 0.25, 0.2),
+    }  # as row 153 has them
+    if paper in numbers:
+        signal, outcome, said, paid = numbers[paper]
+        (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])
+        assert found.trajectory.total_reward == pytest.approx(paid)
 
 
 ROWS: dict[str, dict[str, Any]] = {

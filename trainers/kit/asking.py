@@ -217,10 +217,10 @@ def transcript_of(turns: Iterable[tuple[Messages, Message]], final: Messages) ->
     """The same of what was told and said, turn by turn, and of what was told last."""
     lines: list[str] = []
     for number, (told, action) in enumerate(turns, 1):
-        lines += [f"[told] {_quoted(m.content)}" for m in told if m.role != "system"]
+        lines += [f"[told] {quoted(m.content)}" for m in told if m.role != "system"]
         called = " ".join(f"{call.name}({call.arguments})" for call in action.tool_calls)
-        lines.append(f"[turn {number}] {_quoted(f'{action.content} {called}'.strip())}")
-    lines += [f"[told] {_quoted(m.content)}" for m in final if m.role != "system"]
+        lines.append(f"[turn {number}] {quoted(f'{action.content} {called}'.strip())}")
+    lines += [f"[told] {quoted(m.content)}" for m in final if m.role != "system"]
     return "\n".join(lines)
 
 
@@ -229,7 +229,7 @@ def counting(group: Group) -> list[int]:
     return [i for i, episode in enumerate(group) if episode.outcome.counts and episode.trajectory.turns]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A message, cut in its middle where it is long, its further lines marked as quoted."""
     short = text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"
     return "\n> ".join(short.splitlines())
