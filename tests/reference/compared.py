@@ -73,7 +73,7 @@ def groups_to_compare() -> list[Group]:
     """Groups of several sizes; in one nobody counts, in one there is a single attempt, in one there are two."""
     groups = judged_groups()
     lost = [dataclasses.replace(one, outcome=Outcome.INFRA_ERROR) for one in groups[0]]
-    return [*groups, groups[0][:1], [*lost], groups[-1][:2]]
+    return [*groups, groups[0][:1], [*lost], [groups[0][0], groups[1][0]]]
 
 
 def unjudged(before: Group, after: Group) -> None:
@@ -227,7 +227,7 @@ def oni(make: Part, policy: str = "", power: float = 1.0) -> None:
         ),
         *groups[2][1:],
     ]
-    questions: list[str] = []
+    questions, found = list[str](), list[Group]()
 
     def label(question: str) -> str:
         return chance(question).choice(

@@ -614,8 +614,9 @@ def thinks_first(comprehended: Any, one: Episode) -> None:
         known = logits(model, [*text, *answers[n]])
         p = [math.exp(known[len(text) + i - 1, token].item()) for i, token in enumerate(answers[n])]
         near([found[n]], [[0.9 * mean(p) + 0.1 * formed]], f"thoughts of {n}", 1e-5)
-    narrow = SimpleNamespace(
-        renderer=policy.renderer, engine=SimpleNamespace(context_length=40, score=policy.engine.score)
+    engine: Any = policy.engine
+    narrow: Any = SimpleNamespace(
+        renderer=policy.renderer, engine=SimpleNamespace(context_length=40, score=engine.score)
     )
     narrow.score_tokens = functools.partial(ModelPolicy.score_tokens, narrow)
     cut = asyncio.run(comprehended(narrow, {1: [one]}, right))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from turnwise.agents.core import Episode, Turn
 from turnwise.agents.policies.model import ModelPolicy
@@ -70,14 +71,15 @@ async def comprehended(
 ) -> dict[int, list[float]]:
     """Return how well the policy understands each episode, by the number of its group."""
     every = [(n, one) for n, shown in found.items() for one in shown]
-    opened = left_open(model.renderer.tokenizer.decode(list(model.renderer.opening)))
+    decode: Any = model.renderer.tokenizer.decode
+    opened = left_open(decode(list(model.renderer.opening)))
     texts: list[ScoredTokens] = []
     for n, one in every:
         answer = right[n].trajectory.turns[-1].reply.action_ids
         *before, last = one.trajectory.turns
         read = [token for turn in before for token in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
         said = last.reply.action_ids
-        thought = said[: thought_length(said, model.renderer.tokenizer.decode, opened)]
+        thought = said[: thought_length(said, decode, opened)]
         room = model.engine.context_length - len(answer)
         texts.append(ScoredTokens([*read, *last.reply.prompt_ids, *thought][-room:], answer))
     scores: dict[int, list[float]] = {n: [] for n in found}
