@@ -3,22 +3,162 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
+from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 from drawn import fair
 from helped import Part
 from leaving import Forgetful, Thinker, pondering
-from plain import reference
+from plain import agree, mean, reference, refuses
+from reattempted import plain as without_help
+from reattempted import riddles
 from rows_helped import (
+    SIZE,
+    Knowing,
     Watched,
+    learned_under,
+    never,
+    on_riddles,
+    sampled_under,
+    source_of,
 )
 
-from turnwise.agents.core import Completion, Episode, Outcome, Sampling
+from turnwise.agents.core import Completion, Episode, Outcome, Sampling, Trajectory
 from turnwise.agents.policies.model import ModelPolicy
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import Group, PartState
+from turnwise.trainers.kit.reward_edits import paid_instead, replace_turns
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.strategy.chain import chain
 from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
+
+
+@reference("guide", "length_budget", budget=[0.3, 87.5, 2.2], unit=["turns"])
+def length_budget(make: Part, budget: float = 256.0, unit: str = "tokens") -> None:
+    for wrong in (0.0, -1.0):
+        refuses(lambda wrong=wrong: make(budget=wrong))
+    guide, whole = make(), {0.3: 1, 87.5: 88, 2.2: 2}.get(budget, 256)
+    assert guide.instead
+    guide.restore(guide.state())
+    plain, found, engine, _ = rows = on_riddles(guide, Knowing(never, mark="Use at most "))
+    said = f"{whole} {unit} in all."
+    assert rows.hints == [[said] * SIZE] * 3
+    for old, new in zip(plain, found, strict=True):
+        assert not {one.seed for one in new} & {one.seed for one in old}
+        for one in new:
+            assert source_of(one) == "guide/length_budget"
+            assert f"\n\nUse at most {said}<|" in learned_under(one, engine)
+            assert learned_under(one, engine) == sampled_under(one, engine)
+
+
+def rewarded(group: Group, rng: Random) -> Group:
+    """Each episode earned something else, and one has no turns."""
+    return [
+        replace_turns(one, lambda turns: paid_instead(turns, rng.choice([0.0, 0.25, 1.0]))) for one in group
+    ]
+
+
+@reference(
+    "guide", "reg_grpo", window=[2], share=[0.6, 0.01], noise=[1], demonstrator=["null"],
+)  # fmt: skip
+def reg_grpo(
+    make: Part, window: int = 8, share: float = 0.25, noise: int = 2, demonstrator: str = "gold"
+) -> None:
+    for wrong in ({"window": 0}, {"noise": 0}, {"share": 0.0}, {"share": 1.1}):
+        assert "window=" in refuses(lambda wrong=wrong: make(**wrong))
+    make(window=1, noise=1, share=1.0)
+    riddles()
+    guide, past, kinds = make(), list[float](), list[str]()
+    chosen = set[int]()
+    for call in range(5):
+        given = list[Group]()
+        if call == 3:
+            past = [0.3] * window
+            guide.restore(PartState({"past": past}))
+
+        async def helps(
+            player: Any, groups: Sequence[Group], call: int = call, given: list[Group] = given
+        ) -> Any:
+            rng = Random(f"earned {call}")
+            given += [rewarded(group, rng) for group in groups]
+            given[0] = [
+                given[0][0],
+                dataclasses.replace(given[0][1], trajectories={"agent": Trajectory(())}),
+                *given[0][2:],
+            ]
+            if call == 3:  # nothing counts, and nothing is remembered
+                given[:] = [
+                    [dataclasses.replace(one, outcome=Outcome.INFRA_ERROR) for one in group]
+                    for group in given
+                ]
+            if call == 2:  # as usual
+                given[:] = [
+                    [replace_turns(one, lambda turns: paid_instead(turns, 0.5)) for one in group[:1] * SIZE]
+                    for group in given
+                ]
+            return await guide(player, given)
+
+        _, found, engine, _ = rows = on_riddles(
+            helps, Knowing(never, early=call % 2 * 2), words=5, seed=call, lost=call % SIZE
+        )
+        counted = [[one.trajectory.total_reward for one in group if one.outcome.counts] for group in given]
+        earned = [mean(some) if some else None for some in counted]
+        recent = past[-window:]
+        for n, (old, new, got) in enumerate(zip(given, found, earned, strict=True)):
+            usual = mean(recent) if recent else got
+            kind = "" if got is None or usual is None or got == usual else "hard" if got < usual else "easy"
+            kinds.append(kind)
+            if kind == "" or (kind == "hard" and demonstrator == "null"):
+                assert new == old
+                continue
+            steps = rows.plans[n][: max(1, round(share * 5))]
+            hint = "Hint: " + "\n".join(steps)
+            seen = {
+                m: "Seen elsewhere:\n" + "\n".join(said(one)[-noise:])
+                for m, one in enumerate(turned(given, n))
+            }
+            for one in new:
+                assert source_of(one) == "guide/reg_grpo"
+                prompt = sampled_under(one, engine)
+                assert learned_under(one, engine) == prompt
+                if kind == "hard":
+                    assert f"\n\n{hint}<|" in prompt
+                else:
+                    told = prompt.partition("Seen elsewhere")[2].partition("<|")[0]
+                    matching = [
+                        m for m, text in seen.items() if f"Seen elsewhere{told}" == plain_text(engine, text)
+                    ]
+                    assert matching
+                    chosen.add(matching[0])
+            assert len({sampled_under(one, engine) for one in new}) == 1
+        every = [got for got in earned if got is not None]
+        past += [mean(every)] if every else []
+        other = make()
+        other.restore(PartState(json.loads(json.dumps({**guide.state().numbers}))))
+        assert other.state().numbers == guide.state().numbers
+        assert len(guide.past) == len(past[-window:])
+        for found_mean, expected_mean in zip(guide.past, past[-window:], strict=True):
+            agree(found_mean, expected_mean, "a mean of the past")
+    assert {*kinds} == {"", "hard", "easy"}
+    assert len(chosen) > 1, "it draws whom it shows"
+
+
+def turned(groups: Sequence[Group], n: int) -> list[Episode]:
+    """The episodes of other groups that have turns."""
+    return [one for m, group in enumerate(groups) if m != n for one in group if one.trajectory.turns]
+
+
+def said(one: Episode) -> list[str]:
+    """All that it read, but for help."""
+    return [without_help(message.content) for turn in one.trajectory.turns for message in turn.observation]
+
+
+def plain_text(engine: Knowing, text: str) -> str:
+    """As it is read back from tokens."""
+    tokenizer = engine.plain.renderer.tokenizer
+    return tokenizer.decode(tokenizer.encode(text, add_special_tokens=False))
 
 
 class Coin(Thinker):

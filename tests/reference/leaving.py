@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from helped import Part, obedient
+from drawn import fair
+from helped import FORGETS, Part, obedient
 from plain import mean, over_turns, reference, refuses
 from ragged import Ragged, Rows
 from rows_helped import Watched
@@ -210,6 +211,36 @@ def refuses_to_say_nothing(make: Part) -> None:
 
 
 HURRY = "Time is up. Stop here and give your answer now."
+
+
+@reference("guide", "s_grpo", told=["Well?"], turns=[2, 9])
+def leaves(make: Part, told: str = HURRY, turns: int = 1) -> None:
+    refuses_to_say_nothing(make)
+    before = list[int]()
+    for seed in range(2):
+        for most, size, after, template in ((6, 5, 2, ""), (6, 3, 1, FORGETS), (1, 3, 1, ""), (3, 1, 1, "")):
+            found = left(make, most, size, told, after=after, template=template, seed=seed)
+            for group in found.groups:
+                whole, exits = group[-1], group[:-1]
+                assert len(whole.trajectory.turns) == most
+                assert not any(turn.reply.source for turn in whole.trajectory.turns)
+                at = [_own_from(one) for one in exits]
+                assert at == sorted(at)
+                before += at if most == 6 else []
+                for one, k in zip(exits, at, strict=True):
+                    is_exit(one, whole, k, found.engine, "guide/s_grpo", turns, most, template)
+    for k in range(6):
+        fair(before.count(k), len(before), 1 / 6)
+    (first, *others), _ = left(make, 6, 4, told, forgets=True).groups
+    assert first.outcome == Outcome.INFRA_ERROR
+    assert all(one.outcome.counts for one in others)
+    for group in left(make, 3, 3, told, room=1).groups:
+        assert [(one.outcome, len(one.trajectory.turns)) for one in group] == [(Outcome.LIMIT, 0)] * 3
+
+
+def _own_from(one: Episode) -> int:
+    """The turn from which it was told to answer."""
+    return [bool(turn.reply.source) for turn in one.trajectory.turns].index(True)
 
 
 @reference(

@@ -203,6 +203,16 @@ ROWS: dict[str, dict[str, Any]] = {
     "154 BRPO": {
         "guide": [{"name": "anytime", "budgets": [1, 2], "answers": 2}], "credit": "brpo", "rollout": {"group_size": 10},
     },
+    "240 S-GRPO": {"guide": ["s_grpo"], "credit": "s_grpo"},
+    "43 SEELE": {
+        "guide": [{"name": "seele", "loss": [{"name": "expo", "weight": 0.001}], "correction": "none"}], "credit": "dr_grpo",
+        "rollout": {"group_size": 32}, "loss": ["clip", {"name": "kl", "weight": 0.001}],
+    },
+    "229 Train Long, Think Short": {
+        "guide": ["length_budget"], "reward": "length_budget",
+        "schedule": {"guide.length_budget.budget": "decay", "reward.length_budget.budget": "decay"},
+    },
+    "250 Reg-GRPO": {"guide": ["reg_grpo"], "loss": ["reg_grpo"]},
     "242 TempFlow-GRPO": {"guide": ["tempflow"], "credit": "dr_grpo", "shape": ["tempflow"]},
     "193 ETTRL": {
         "rollout": {"strategy": {"name": "tree", "at": "entropy", "turns": 2, "branches": 3}, "group_size": 60},
@@ -222,6 +232,7 @@ def test_the_recipe_of_a_row_is_read(row: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"guide": ["s_grpo"], "credit": "dr_grpo"}, r"guide 's_grpo' share turns"),
         (
             {"credit": "brpo"},
             r"(?s)exit_at, exit_segment, exit_trunk, which a guide gives.*Add guide: \[anytime\]",

@@ -19,7 +19,8 @@ def s_grpo(batch: TurnBatch, *, success: float = 1.0) -> Tensor:
     """r − mean of the group: r = 1/2^(k−1) for the k-th right answer of the group by its number of turns, 0 for a wrong one.
 
     S-GRPO (Dai et al. 2025): no division by the deviation, and no KL. Right is a return of ``success`` or more. Answers of
-    equally many turns have one place, that of the first of them: ours. Turns that rows share are learned by the advantages of all of them.
+    equally many turns have one place, that of the first of them: ours. The guide `s_grpo` makes such groups; turns that rows share are learned by
+    the advantages of all of them.
 
     Worked by hand: right are the second, third and fourth of four: r = 0, 1, 1/2, 1/4, whose mean is 0.4375.
 

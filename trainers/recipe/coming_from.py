@@ -58,8 +58,10 @@ _LEARNERS = instead(
     "`scale: {learners: 4}` learns in four processes, each with a GPU; --on places engines and workers beside them, also on "
     "other machines by Ray.",
 )
-_SHARDED = nothing(
-    "Every learner holds the whole model; `model: {lora: {rank: 16}}` and optimizer.micro_tokens save memory."
+_SHARDED = instead(
+    "scale.weights",
+    "`scale: {learners: 4, weights: sharded}` divides weights, gradients and moments among learners (FSDP2); nothing is offloaded "
+    "to a processor's memory.",
 )
 _TRUNCATED = nothing("What a limit cut counts as it stands; `credit: gae_truncated` looks beyond the cut.")
 _LR_SCHEDULE = instead(
