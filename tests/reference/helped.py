@@ -47,7 +47,9 @@ from turnwise.trainers.check.teacher import scene as taught_scene
 from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.guide.toy import toy_model, untrained_policy
+from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import load_model
+from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.source.core import SourceContext, SourceDraw
 from turnwise.trainers.source.stored import Stored
@@ -1071,6 +1073,32 @@ def agrees_over_policy(make: Part, more: int) -> None:
 
 def enumerate_(x: Sequence[float]) -> list[tuple[tuple[int, int], float]]:
     return [((0, j), a) for j, a in enumerate(x)]
+
+
+@reference("teacher", "reference")
+def frozen(make: Part) -> None:
+    """The log-probabilities of the learner's reference, whatever the policy is, after the tokens that the policy read."""
+    batch, groups, see = taught_scene()
+    other = load_model(another_model(), torch.device("cpu"), frozen=True)
+    learner = Learner(see.learner.model, OptimizerOptions(), reference=other)
+    teacher = make(setup())
+    assert not teacher.writes_anew
+    found = taught(teacher, dataclasses.replace(see, learner=learner), batch, groups, 3)
+    assert found.turns.tokens is not None
+    assert found.top is not None
+    for r in range(len(batch.rows.token_RT)):
+        ids = row(batch, r)
+        known = logits(other, ids)
+        for t in range(1, len(ids)):
+            if batch.rows.mask_RT[r, t]:
+                shares = known[t - 1].log_softmax(-1).tolist()
+                said = found.turns.tokens.signals["token_teacher_logp"][r, t].item()
+                near({(r, t): said}, {(r, t): shares[ids[t]]})
+                best = sorted(shares, reverse=True)[:3]
+                near(
+                    dict(enumerate_(found.top.teacher_logp_RTJ[r, t].tolist())),
+                    dict(enumerate_(best)),
+                )
 
 
 @reference("teacher", "told", demonstrator=["null", "demonstrator"], actions=[2])

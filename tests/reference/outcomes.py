@@ -53,7 +53,7 @@ def trr(r: Ragged) -> Rows:
     )
 
 
-@reference("credit", "epo_strategic", discount=[0.0, 0.5, 1.0])
+@reference("credit", "epo_strategic", discount=[0.0, 0.5, 1.0, -0.1, 1.1])
 def epo_strategic(r: Ragged, discount: float = 0.99) -> Rows:
     if not 0 <= discount <= 1:
         raise Refused
