@@ -22,6 +22,10 @@ ENV = "turnwise/Lab-v0"
 _MASKS = ("poured", "made", "show", "find", "used")  # sub-goals whose first number names no thing
 _SIGNS = re.compile(r"(?:(?<!\s)\s++)?+([.,;:()])\s*+")  # blanks are looked at from their beginning only
 _OTHERWISE = (  # how the same is said in train, and in dev and test
+    (
+        "Orders come one at a time; the next one is told when it is done, and none is told twice.",
+        "You get one order after another, each of them once, as soon as the one before it is carried out.",
+    ),
     ("Focus on the", "Put your focus on the"),
     (", then ", "; once that is done, "),
     ("Find out", "Establish"),
