@@ -86,9 +86,10 @@ def _question(record: Any, passages: dict[tuple[str, str], int]) -> SearchQuesti
     Raises:
         KeyError, TypeError, ValueError, IndexError: it is none of a known format.
     """
-    record = {
-        key[:1].lower() + key[1:]: value for key, value in record.items()
-    }  # Bamboogle has Question, Answer
+    if not isinstance(record, dict):
+        raise TypeError("no object")
+    # Bamboogle has Question, Answer
+    record = {key[:1].lower() + key[1:]: value for key, value in record.items()}
     text = record["question"]
     answers = _answers(record)
     paragraphs = list(_paragraphs(record))

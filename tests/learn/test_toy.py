@@ -25,6 +25,7 @@ EXTRA = {"kl": 0.003, "entropy": 0.003}  # losses that are no policy gradient jo
 
 TRAPPED = {  # rules that do not learn the second toy, and must be seen not to
     "turn_index": "the baseline charges for each turn that is played, so the policy learns to leave",
+    "epo_strategic": "a trajectory is divided by its own largest return, so leaving is worth as much as the prize",
     "pure": "it climbs the smallest reward, which is 0.2 for leaving and 0 for opening a door",
 }
 
@@ -148,7 +149,13 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "tag_reward": (game.action_BK == RIGHT) * game.mask_BK.float() * (game.state_BK == 0),
         "rank_drive": 0.1 * torch.cos(3.0 * game.state_BK + game.action_BK) * game.mask_BK,
         "entropy": -(logp_SA.exp() * logp_SA).sum(-1)[game.state_BK] * game.mask_BK,
+        "exit_trunk": torch.arange(len(group_B))[:, None]
+        * game.mask_BK.float(),  # each is whole, and asked once
+        "exit_at": torch.zeros_like(value_BK),
+        "exit_segment": torch.zeros_like(value_BK),
     }
+    signals["rlbff"] = signals["principle"]
+    signals["rlp"] = signals["progress"]  # what was thought foretells the prize
     alive_BK = game.mask_BK.float()
     named = {
         "token_value": value_BK,
@@ -156,6 +163,7 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "token_implicit": signals["implicit"],
         "token_planning": alive_BK * (game.state_BK == 0),
         "token_logp": signals["logp"],
+        "token_thought": alive_BK,
         "token_teacher_logp": signals["logp"] + signals["implicit"],
         "token_disagreement": (signals["entropy"] / 0.7).clamp(0, 1),
     }
