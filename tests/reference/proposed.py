@@ -30,7 +30,7 @@ def shop_groups(seed: int) -> list[Group]:
     rng = random.Random(f"shop {seed}")
     groups, _ = try_out(chain, "mix:gold=1,random=1", "shop/quick", groups=4, size=rng.choice([3, 4]))
     found = [[_changed(one, rng) for one in group] for group in groups]
-    judging = dataclasses.replace(found[0][0], task=Task("turnwise/Judging-v0", "Is it so ? yes or no"))
+    judging = dataclasses.replace(found[-1].pop(), task=Task("turnwise/Judging-v0", "Is it so ? yes or no"))
     return [*found, [judging, judging]]
 
 
