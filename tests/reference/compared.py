@@ -325,7 +325,8 @@ def par(
     log = {"path": LOG} if path else {}
 
     def points(question: str, k: int) -> int:
-        return chance(question, k).randrange(5)
+        own, _, _ = question.partition("Where your answer is held to JSON")
+        return chance(own.strip(), k).randrange(5)
 
     def reply(request: dict[str, Any]) -> Any:
         question = str(request["messages"][-1]["content"])

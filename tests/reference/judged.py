@@ -414,7 +414,7 @@ def rlbff(
         question = str(request["messages"][-1]["content"])
         questions.append(question)
         ends = ("`ANSWER: yes` or `ANSWER: no`.", "one word, Yes or No.")[form != "generative"]
-        good.append(request.get("logprobs", False) is (form != "generative") and question.endswith(ends))
+        good.append(request.get("logprobs", False) is (form != "generative") and ends in question)
         return said(_verdict_of(question)) if form == "generative" else _likely(question)
 
     with serve(reply) as server:

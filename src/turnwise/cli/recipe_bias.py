@@ -110,6 +110,7 @@ def _needed(recipe: Recipe) -> frozenset[str]:
     """The signals that parts other than losses ask for, and those that are made of."""
     parts = [
         (recipe.credit, "credit"),
+        (recipe.filter, "filter"),
         *((part, "reward") for part in recipe.reward),
         *((part, "shape") for part in recipe.shape),
     ]
