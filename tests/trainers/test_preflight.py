@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from turnwise.agents.models import hub
 from turnwise.errors import MissingDependencyError, RecipeError, RunError, TurnwiseError
-from turnwise.registry import components
+from turnwise.registry import components, get_component
 from turnwise.tools.core import tool
 from turnwise.trainers.recipe.load import check_recipe, load_recipe, recipe_names
 from turnwise.trainers.recipe.schema import Scratch
@@ -54,10 +54,16 @@ def test_shipped_recipes_pass(name: str, tmp_path: Path, request: pytest.Fixture
     assert "checkpoints of about" in said
 
 
+GOLD = get_component("judge", "gold")
+
+
 @pytest.mark.parametrize("entry", components("reward"), ids=lambda entry: entry.name)
 def test_every_reward_can_be_looked_at(look: Any, entry: Any) -> None:
-    judge = {"judge": "gold"} if entry.needs_with({}) else {}
-    assert "solve 4 of 4" in look(reward=entry.name, **judge)
+    measured = {name for signal in components("signal") for name in signal.gives}
+    said = entry.needs_with({}) - measured
+    judges = [judge.name for judge in components("judge") if judge.name != "gold" and said & {*judge.gives}]
+    asked = {"judge": "gold" if said <= {*GOLD.gives} else judges} if said else {}
+    assert "solve 4 of 4" in look(reward=entry.name, **asked)
 
 
 def test_tools_that_are_longer_than_the_context(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -309,6 +309,8 @@ def read_signal(
         reader=Reader(CPU, 1.0, "float32", share),
         micro_tokens=200,
         copy_policy=lambda: seeded(2),
+        load=lambda path: seeded(3),
+        tokenizer=Words(),
     )
     one = Signals([ChosenSignal(entry, {})], setup)
     kind = torch.float32 if one.heads else torch.float64  # which is what heads compute in

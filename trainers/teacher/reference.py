@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from turnwise.registry import component
-from turnwise.trainers.core import ExactProcess
-from turnwise.trainers.kit.stand_in import wave
 from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 
-def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
-    return {GIVES[0]: p.logp_NK.detach() + 0.3 * wave(p)}
-
-
-@component("teacher", "reference", gives=GIVES, needs=("reference",), stand_in=_stand_in, paper="2310.16763")
+@component("teacher", "reference", gives=GIVES, needs=("reference",), paper="2310.16763")
 class ReferenceTeacher(Teacher):
     """The frozen reference, so that a loss may hold the policy to its whole distributions and not to the sampled tokens alone.
 

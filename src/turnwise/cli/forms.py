@@ -36,6 +36,7 @@ FORMS: Mapping[str, Form] = {
         "the figures with their intervals, and whether too many episodes failed; of several pairs, `evaluations` holds one such object each, and `not_judged` the others",
         ("suite", "policy", "success", "success_interval", "interrupted", "too_many_failed"),
     ),
+    "panel": Form("how many tasks were written to which file", ("panel", "tasks", "out")),
     "replay": Form("whether every byte was the same, and the first differences", ("ok",)),
     "repair": Form("what was cut out of which file", ("dry_run", "files")),
     "chats": Form(
