@@ -30,7 +30,7 @@ from turnwise.tasks.core import Task
 from turnwise.trainers.core import Group
 from turnwise.trainers.judge.scripted import scripted
 from turnwise.trainers.kit import asking
-from turnwise.trainers.kit.asking import ask
+from turnwise.trainers.kit.asking import ask, made_judge
 from turnwise.trainers.kit.purse import JudgePurse, JudgeUse, PurseLimits, charged
 from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode
@@ -216,7 +216,7 @@ def test_no_reward_comes_of_a_judge_that(name: str, kind: str, groups: list[Grou
         )
 
     with serve(answer) as server:
-        judge = get_component("judge", name).build({"policy": f"openai:{name}{kind[0]}@{server.url}"})
+        judge = made_judge(get_component("judge", name), {"policy": f"openai:{name}{kind[0]}@{server.url}"})
         judged = asyncio.run(judge(liars))
     signals = [turn.signals for group in judged for one in group for turn in one.trajectory.turns]
     gives = get_component("judge", name).gives
