@@ -8,6 +8,9 @@ from turnwise.envs.check.horizon import FAR, horizon, horizon_suites, length, me
 from turnwise.envs.core import EndReason
 from turnwise.envs.household.env import HouseholdEnv
 from turnwise.envs.registry import get_suite, make, suite_tasks
+from turnwise.envs.search.graph import WorldSpec
+from turnwise.envs.search.library import world_pages
+from turnwise.envs.search.schema import schema
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 
@@ -155,14 +158,20 @@ def test_a_question_about_earlier_answers_names_none_of_them():
 
 
 def test_the_older_of_two_answers_is_older():
-    env = begun("search/horizon-30")
-    quest = env.state.quest
-    compared = [one for one in quest.questions if one.form == "comparison"]
-    assert len(compared) == 2
-    for one in compared:
-        both = [quest.questions[number].answers[0] for number in one.refers]
-        assert one.answers[0] in both
-        assert set(one.rivals) == set(both) - {one.answers[0]}
+    """By the world's own years, looked up by name."""
+    for index in range(3):
+        env = begun("search/horizon-30", index)
+        quest = env.state.quest
+        source = {key: value for key, value in env.task.options["library"].items() if key != "type"}
+        graph = world_pages(WorldSpec(**source)).graph
+        at = {graph.name(entity): entity for entity in range(graph.size)}
+        compared = [one for one in quest.questions if one.form == "comparison"]
+        assert len(compared) == 2
+        for one in compared:
+            both = [quest.questions[number].answers[0] for number in one.refers]
+            years = {name: graph.target(at[name], schema().year_of[graph.kind(at[name])]) for name in both}
+            assert one.answers[0] == min(years, key=years.__getitem__)
+            assert set(one.rivals) == set(both) - {one.answers[0]}
 
 
 def test_a_wrong_focus_ends_a_day_and_orders_done_ahead_are_all_told():
