@@ -204,7 +204,7 @@ def one_set(path: str, options: XrayOptions, against: str = "") -> dict[str, Any
 
 
 def only_read(path: str) -> dict[str, Any]:
-    """What is said of a set before anything of it is run."""
+    """Words about a set, before anything of it is run."""
     source = read_tasks(path, XrayOptions())
     known, copies = Likeness(), list[str]()
     for task in source.tasks:

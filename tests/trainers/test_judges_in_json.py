@@ -118,7 +118,7 @@ def test_what_was_said_in_json_is_recorded_and_played_again(tmp_path: Path) -> N
 
 
 def test_an_option_of_the_policy_comes_first() -> None:
-    """Whoever names a response_format gets it; who asks no server is not told of JSON."""
+    """A response_format that is named reaches the server; without a server nothing is said of JSON."""
     with serve(lambda asked: said("WRONG: none")) as server:
         policy = make_policy(f"openai:m@{server.url} {{extra_body: {{response_format: {{type: text}}}}}}")
         asyncio.run(ask(policy, ["a"], form=WRONG_TURNS))

@@ -44,7 +44,7 @@ class HurriedPolicy:
         return reply._replace(prompt_ids=read, parent=parent, source=self.name)
 
     def close(self) -> None:
-        """Whoever made the model closes it."""
+        """The maker of the model closes it."""
 
 
 def lost(episode: Episode) -> Episode:

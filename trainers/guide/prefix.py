@@ -38,7 +38,7 @@ class PrefixedPolicy:
         return reply._replace(source=self.name) if begins == (self.marked == "first") else reply
 
     def close(self) -> None:
-        """Whoever made the two policies closes them."""
+        """The maker of the two policies closes them."""
 
 
 @component("guide", "prefix", paper="2306.11816", only_read=True)

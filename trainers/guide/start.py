@@ -48,7 +48,7 @@ class NudgedPolicy:
         )
 
     def close(self) -> None:
-        """Whoever made the model closes it."""
+        """The maker of the model closes it."""
 
 
 @component("guide", "start")

@@ -34,7 +34,7 @@ class OnceByChance:
         return await (self.greedy if drawn else self.chance).act(history)
 
     def close(self) -> None:
-        """Whoever made the two policies closes them."""
+        """The maker of the two policies closes them."""
 
 
 @component("guide", "tempflow", paper="2508.04324", only_read=True)

@@ -61,7 +61,7 @@ class ToldPolicy:
         return reply._replace(prompt_ids=read, parent=parent, source=self.name)
 
     def close(self) -> None:
-        """Whoever made the model closes it."""
+        """The maker of the model closes it."""
 
 
 def read_so_far(history: History) -> Sequence[int]:

@@ -29,6 +29,10 @@ def ask(path: str, data: "dict | None" = None) -> dict:
     except urllib.error.HTTPError as error:
         told = error.read().decode("utf-8", "replace")
         sys.exit(json.loads(told)["error"] if told.startswith("{") else told)
+    except OSError as error:
+        sys.exit(
+            f"The world at {WORLD} does not answer ({error}): its container must be up, and TURNWISE_WORLD name it."
+        )
 
 
 def main(words: "list[str]") -> None:
