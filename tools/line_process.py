@@ -133,18 +133,14 @@ class LineProcess:
     def _send(self, data: bytes, until: float) -> None:
         view = memoryview(data)
         while view:
-            _, ready, _ = select.select([], [self._to], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise TimeoutError
+            _wait(self._to, select.POLLOUT, until)
             view = view[os.write(self._to, view[:_PIECE]) :]
 
     def _line(self, until: float) -> bytes:
         """The next line; what comes after it is kept."""
         pieces, size = [self._rest], len(self._rest)
         while b"\n" not in pieces[-1]:
-            ready, _, _ = select.select([self._from], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise TimeoutError
+            _wait(self._from, select.POLLIN, until)
             piece = os.read(self._from, _PIECE)
             if not piece:
                 raise EOFError
@@ -164,3 +160,11 @@ class LineProcess:
             f"{self._name} {told}.",
             f"It said: {said}" if said else "Start it by hand and look at what it says.",
         )
+
+
+def _wait(descriptor: int, event: int, until: float) -> None:
+    """Until the pipe is ready, or closed at its other end; TimeoutError when it is not by then."""
+    there = select.poll()  # not select(), which knows no descriptor above 1,023
+    there.register(descriptor, event)
+    if not there.poll(max(0.0, until - time.monotonic()) * 1000):
+        raise TimeoutError

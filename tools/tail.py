@@ -49,8 +49,10 @@ class Tail:
             return self._open
 
     def _follow(self) -> None:
+        there = select.poll()  # not select(), which knows no descriptor above 1,023
+        there.register(self._pipe, select.POLLIN)
         while True:
-            select.select([self._pipe], [], [])
+            there.poll()
             if not self._take():
                 return
             time.sleep(_PAUSE)

@@ -48,12 +48,13 @@ def main(number: int, modules: "list[str]") -> None:
     gc.freeze()  # so that forks share what is loaded
     woken = adopt()
     supervisors: set[int] = set()
+    there = either(control.fileno(), woken)
     while True:
-        ready, _, _ = select.select([control, woken], [], [])
+        ready = {descriptor for descriptor, _ in there.poll()}
         if woken in ready:
             os.read(woken, 4096)
             bury(supervisors)
-        if control not in ready:
+        if control.fileno() not in ready:
             continue
         data, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not data:
@@ -68,6 +69,14 @@ def main(number: int, modules: "list[str]") -> None:
         supervisors.add(pid)
         for one in descriptors:
             os.close(one)
+
+
+def either(*descriptors: int) -> "select.poll":
+    """Poll for any that can be read or is closed; not select(), which knows none above 1,023, and these keep the number that they have in the parent."""
+    there = select.poll()
+    for descriptor in descriptors:
+        there.register(descriptor, select.POLLIN)
+    return there
 
 
 def adopt() -> int:
@@ -127,9 +136,10 @@ def received(lease: socket.socket) -> "tuple[bytes, int, bytes, list[int]] | Non
 
 def wait(program: int, lease: socket.socket, woken: int, number: int) -> int:
     """The program's exit code (minus the signal's number where one ended it); -9 where the lease ended it first."""
+    there = either(lease.fileno(), woken)
     while True:
-        ready, _, _ = select.select([lease, woken], [], [])
-        if lease in ready:
+        ready = {descriptor for descriptor, _ in there.poll()}
+        if lease.fileno() in ready:
             given = received(lease)
             if given is None or given[1] == number:
                 return -signal.SIGKILL

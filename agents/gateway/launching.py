@@ -11,7 +11,6 @@ import contextlib
 import itertools
 import json
 import os
-import select
 import shutil
 import socket
 import subprocess
@@ -205,7 +204,7 @@ class _ForkServer(NamedTuple):
         """The lease of a supervisor that runs nothing: an idle one's that is still there, or a new one's."""
         while self.idle:
             lease = self.idle.pop()
-            if not select.select([lease], [], [], 0)[0]:
+            if not fork_server.either(lease.fileno()).poll(0):
                 return lease
             lease.close()
         lease, theirs = socket.socketpair()

@@ -136,7 +136,9 @@ class Zygote:
     def _answer(self, seconds: float) -> dict[str, Any]:
         stream = self.process.stdout
         assert stream is not None
-        if not select.select([stream], [], [], seconds)[0]:
+        there = select.poll()
+        there.register(stream, select.POLLIN)
+        if not there.poll(seconds * 1000):
             return {}
         return json.loads(stream.readline())
 
