@@ -47,6 +47,8 @@ def test_a_library_that_is_imported_within_is_followed(tmp_path, terminal):
         logger.info("started")
     assert "started" in file.read_text()
     assert terminal.getvalue() == ""
+    logger.debug("as it wishes")
+    assert terminal.getvalue() == "as it wishes\n"
 
 
 def test_errors_leave_nothing_behind(tmp_path):

@@ -6,18 +6,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 LIBRARIES = ("vllm", "transformers", "torch", "peft", "ray", "accelerate")
 _open: list[logging.Handler] = []
-
-
-class _Before(NamedTuple):
-    """A logger as it was, with the levels of its handlers."""
-
-    logger: logging.Logger
-    level: int
-    handlers: list[tuple[logging.Handler, int]]
+_levels: dict[logging.Logger | logging.Handler, int] = {}
+"""The levels that were changed, as they were."""
 
 
 @contextmanager
@@ -28,18 +21,17 @@ def libraries_to(file: Path) -> Iterator[None]:
     """
     handler = logging.FileHandler(file, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    before = [_kept(logging.getLogger(name)) for name in LIBRARIES]
     _open.append(handler)
     follow()
     try:
         yield
     finally:
         _open.remove(handler)
-        for one in before:
-            one.logger.removeHandler(handler)
-            one.logger.setLevel(one.level)
-            for known, level in one.handlers:
-                known.setLevel(level)
+        for logger in map(logging.getLogger, LIBRARIES):
+            logger.removeHandler(handler)
+        while not _open and _levels:
+            one, level = _levels.popitem()
+            one.setLevel(level)
         handler.close()
 
 
@@ -48,11 +40,13 @@ def follow() -> None:
     for logger in map(logging.getLogger, LIBRARIES if _open else ()):
         for one in logger.handlers:
             if one not in _open:
-                one.setLevel(max(one.level, logging.ERROR))
-        logger.setLevel(logging.INFO)
+                _set(one, max(one.level, logging.ERROR))
+        _set(logger, logging.INFO)
         for one in _open:
             logger.addHandler(one)
 
 
-def _kept(logger: logging.Logger) -> _Before:
-    return _Before(logger, logger.level, [(one, one.level) for one in logger.handlers])
+def _set(one: logging.Logger | logging.Handler, level: int) -> None:
+    if one.level != level:
+        _levels[one] = one.level
+        one.setLevel(level)
