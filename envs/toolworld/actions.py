@@ -128,7 +128,7 @@ def hear(state: ToolState, text: str) -> tuple[ToolState, str]:
 def hear_user(state: ToolState, text: str) -> ToolState:
     """Return the state after the words of a user who is another agent.
 
-    The scripted user listens too, so that plans know where they are; his answer is not said.
+    The scripted user listens too, so that plans know where they are; their answer is not said.
     """
     if not state.opened:
         return state._replace(current_agent="agent", opened=True)
@@ -145,7 +145,9 @@ def hear_user(state: ToolState, text: str) -> ToolState:
         agreed = ()
     if state.user.stage not in open_stages(answer.user):
         agreed = ()
-    did = bool(state.acted) and answer.user.stage == state.user.stage  # his deeds were done before he speaks
+    did = (
+        bool(state.acted) and answer.user.stage == state.user.stage
+    )  # their deeds were done before they speak
     user = answer.user._replace(
         served=answer.user.served or did, consent=bool(agreed), agreed=agreed, aside=without_yes(answer.user.aside),
         offered=offered, told=state.user.told, over=False, patience=case.story.patience,
@@ -191,7 +193,7 @@ def _deed_tool(name: str) -> Tool:
 
 
 def _all_told(state: ToolState, text: str) -> UserState:
-    """Facts of all stages, since nobody knows in which one another agent thinks that he is.
+    """Facts of all stages, since nobody knows in which one another agent believes to be.
 
     Where the scripted user would be, a wrong value takes a right one back.
     """

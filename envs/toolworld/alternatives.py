@@ -113,7 +113,7 @@ def decided(
 ) -> Stage:  # fmt: skip
     """A request of which the first part is wanted where the condition holds, else the second.
 
-    The user cannot know which it will be, so he would agree to the changes of both: his yes tells nothing.
+    The user cannot know which it will be, so they would agree to the changes of both: their yes tells nothing.
     """
     then, otherwise = parts
     now = then if holds else otherwise

@@ -230,7 +230,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         return self._then(state, now, "\n".join(results), extra)
 
     def _user_turn(self, state: ToolState, action: Message) -> Transition[ToolState]:
-        """A user who is another agent says something, or does something with his device."""
+        """A user who is another agent says something, or does something with their device."""
         domain = state.case.domain
         if calls := calls_or_words(action, user_tools(domain), 1).calls:
             (call,) = calls

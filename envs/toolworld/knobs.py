@@ -21,7 +21,7 @@ class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     traps: float = pydantic.Field(0.25, ge=0, le=1)  # probability that a request is against the policy
     changes: float = pydantic.Field(
         0.2, ge=0, le=1
-    )  # probability that the user changes his mind in a request
+    )  # probability that the user changes their mind in a request
     together: float = pydantic.Field(
         0.0, ge=0, le=1
     )  # probability that a user of several requests tells all of them at once

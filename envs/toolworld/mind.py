@@ -56,9 +56,9 @@ class UserState(NamedTuple):
     twisted: bool = False
     insisted: bool = False
     served: bool = False  # something was changed for this request
-    corrected: bool = False  # has said that a report was not what he asked for
+    corrected: bool = False  # has said that a report was not what they asked for
     doubts: bool = False  # has asked whether that was a no
-    priced: frozenset[int] = frozenset()  # cents that were named since he told this request
+    priced: frozenset[int] = frozenset()  # cents that were named since they told this request
     paid: frozenset[str] = frozenset()  # cents that its changes have cost or given back
     answered: bool = False  # was told a value of each kind that was asked for, beside other things
     puzzled: bool = False  # made nothing of the last message
@@ -69,7 +69,7 @@ class UserState(NamedTuple):
 
 
 class UserAnswer(NamedTuple):
-    """The user's next words, and the world after what he did."""
+    """The user's next words, and the world after what they did."""
 
     user: UserState
     db: Database
@@ -77,7 +77,7 @@ class UserAnswer(NamedTuple):
 
 
 def turn_to(user: UserState, stage: int) -> UserState:
-    """The user with one of his open requests as what is talked about; the one before is put aside."""
+    """The user with one of their open requests as what is talked about; the one before is put aside."""
     if stage == user.stage:
         return user
     now = StageMind(*(getattr(user, name) for name in StageMind._fields))

@@ -47,7 +47,7 @@ that is said in this request alone weighs 1, a name 4."""
 
 
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
-    """The changes that a user would agree to: the planned ones, or what he asks for where it is not allowed."""
+    """The changes that a user would agree to: the planned ones, or what they ask for where it is not allowed."""
     planned = tuple(step.name for step in stage.plan if step.kind == "call")
     return _wants(domain, stage.say, stage.twist, planned, stage.wants)
 
@@ -226,7 +226,7 @@ def after_call(
     *,
     looks: bool,
 ) -> UserState:
-    """The user after a call: what he is told next is of the request to which it belongs. ``cost`` is that of a change, None where nothing changed."""
+    """The user after a call: what they are told next is of the request to which it belongs. ``cost`` is that of a change, None where nothing changed."""
     number = OpenRequests(domain, story, user).of_call(name, arguments, looks=looks) if user.aside else None
     turned = turn_to(user, user.stage if number is None else number)
     if cost is None:
@@ -236,5 +236,5 @@ def after_call(
 
 
 def without_yes(asides: Sequence[StageMind]) -> tuple[StageMind, ...]:
-    """The same without what was agreed to: whoever plays the user agrees in his own words."""
+    """The same without what was agreed to: whoever plays the user agrees in their own words."""
     return tuple(one._replace(agreed=(), consent=False) for one in asides)

@@ -72,7 +72,7 @@ class ToolState(NamedTuple):
     closed: str = ""
     current_agent: str = "agent"
     pending: str = ""  # what the agent said and the user has not answered
-    opened: bool = True  # the user has said what he wants
+    opened: bool = True  # the user has said what they want
     acted: frozenset[str] = frozenset()  # deeds since the agent spoke
     talk: tuple[Message, ...] = ()  # the conversation as a language model sees it that plays the user
 

@@ -9,7 +9,7 @@ from turnwise.envs.toolworld.facts import Fact
 from turnwise.tasks.core import Json
 
 StepKind: TypeAlias = Literal["ask", "call", "propose", "confirm", "guide", "tell"]
-"""ask: for facts. propose: a question that the user answers with a change of mind. confirm: one that he answers
+"""ask: for facts. propose: a question that the user answers with a change of mind. confirm: one that they answer
 with yes. guide: have the user do something. tell: report, which ends the stage."""
 
 
@@ -30,13 +30,13 @@ class Stage(NamedTuple):
     say: str
     plan: tuple[PlanStep, ...]
     tells: tuple[Fact, ...] = ()
-    again: str = ""  # how he asks when a report lacks what he wants to know
-    twist: str = ""  # his change of mind, said instead of the first yes
-    insist: str = ""  # said once when he is told no
-    check: str = ""  # what he must see for himself before he is content
+    again: str = ""  # how they ask when a report lacks what they want to know
+    twist: str = ""  # their change of mind, said instead of the first yes
+    insist: str = ""  # said once when they are told no
+    check: str = ""  # what they must see for themselves before they are content
     wants: tuple[
         str, ...
-    ] = ()  # changes that he would agree to, beside those that he names and the planned ones
+    ] = ()  # changes that they would agree to, beside those that they name and the planned ones
     quiet: bool = False  # its plan changes nothing (known to a case, not told in JSON)
 
 
@@ -49,7 +49,7 @@ class Story(NamedTuple):
     patience: int = 4
     brief: bool = False  # tells one fact at a time
     manner: str = ""  # said before the first request
-    voice: Mapping[str, str] = {}  # how he says what is no request (phrases.yaml)
+    voice: Mapping[str, str] = {}  # how they say what is no request (phrases.yaml)
     together: bool = False  # tells all requests at the beginning
 
     @property

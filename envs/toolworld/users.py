@@ -82,7 +82,7 @@ def _respond(domain: Domain, story: Story, user: UserState, db: Database, text: 
             settled = answer.text
     while settled and not said and user.served and not user.over and _ALL_OF_IT.search(text):
         user, db, settled = _next(domain, story, user, db)
-    if said and settled:  # he comes to the next request when this one is settled
+    if said and settled:  # they come to the next request when this one is settled
         user = turn_to(user, max(number for number in parts if number in open_stages(user)))
     return UserAnswer(user, db, " ".join(dict.fromkeys(said)) or settled)
 
@@ -202,7 +202,7 @@ def _act(domain: Domain, story: Story, user: UserState, db: Database, heard: Hea
 
 
 def _refused(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer | None:
-    """After a clear no he insists or goes on; otherwise he asks whether it was one. None: it was none at all."""
+    """After a clear no they insist or go on; otherwise they ask whether it was one. None: it was none at all."""
     wanted = wants(domain, story.stages[user.stage])
     if heard.consent and heard.proposal.actions & wanted:
         return None  # a part of it is offered
@@ -253,7 +253,7 @@ def _consent(
     heard: Heard,
     meant: _Meant | None,
 ) -> UserAnswer:
-    """A yes to what was proposed, if it is what he wants and contradicts nothing that he said."""
+    """A yes to what was proposed, if it is what they want and contradicts nothing that they said."""
     if not heard.proposal.actions and user.agreed and not heard.proposal.named.values:
         # Asked once more; who only speaks of a yes has it already.
         return UserAnswer(user, db, phrase(story, "yes" if heard.queries and not heard.done else "wait"))
@@ -311,7 +311,7 @@ def _switches_other_way(stage: Stage, actions: frozenset[str], text: str) -> boo
 def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
     """Return what a yes is to: what was named, and for the rest what the user asked for.
 
-    So no misread offer makes a yes to another order, flight or address than his own.
+    So no misread offer makes a yes to another order, flight or address than their own.
     """
     named = offered.named
     kinds = {kind for kind, _ in named.values}
@@ -322,7 +322,7 @@ def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
 def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> _Meant | None:
     """Return what a yes would be to; None where that is no change that is wanted.
 
-    A question that names no change is about what was offered before, or about the one that he wants, where it names
+    A question that names no change is about what was offered before, or about the one that they want, where it names
     a price or something of his request.
     """
     wanted, now = wants(domain, stage), heard.proposal
@@ -420,7 +420,7 @@ def _next(domain: Domain, story: Story, user: UserState, db: Database) -> UserAn
 
 
 def _impatient(story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
-    """The first message that makes no sense to him is answered, the next in a row costs patience."""
+    """The first message that makes no sense to them is answered, the next in a row costs patience."""
     if not user.puzzled:
         return UserAnswer(user._replace(puzzled=True), db, text)
     left = user.patience - 1
@@ -453,7 +453,7 @@ _COMMON = frozenset(
 
 
 STOP = "###STOP###"
-"""Said by a user who is another agent, when he is done."""
+"""Said by a user who is another agent, when they are done."""
 
 
 ROLE = (

@@ -99,7 +99,7 @@ def fused(batch: TurnBatch, by: str | None) -> tuple[Tensor, Tensor]:
 
 
 def _of_children(x_BK: Tensor, node_BK: Tensor, mask_BK: Tensor) -> Tensor:
-    """The mean of ``x`` over all that go to the same child from a node; who ends there is a child of his own, (B, K)."""
+    """The mean of ``x`` over all that go to the same child from a node; one that ends there is a child of its own, (B, K)."""
     number_B = torch.arange(len(x_BK), device=x_BK.device)
     child_BK = following(node_BK, number_B, mask_BK)
     return over_cells(group_mean, x_BK, cells(node_BK, child_BK, last_turn(mask_BK)), mask_BK)

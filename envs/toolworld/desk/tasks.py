@@ -28,7 +28,7 @@ def _target(draft: StoryDraft, state: str) -> tuple[str, DeskOrder] | None:
 
 
 def _change(draft: StoryDraft, state: str) -> Stage | None:
-    """A request to cancel or paint an order that is open or sent; at times he then names another open one."""
+    """A request to cancel or paint an order that is open or sent; at times they then name another open one."""
     found = _target(draft, state)
     if found is None:
         return None

@@ -69,7 +69,7 @@ class Wanted(NamedTuple):
     """Wants of a message from the listener."""
 
     asks: tuple[str, ...] = ()  # slots
-    deeds: tuple[str, ...] = ()  # that he shall do, in order
+    deeds: tuple[str, ...] = ()  # that they shall do, in order
     looks: tuple[str, ...] = ()  # deeds whose state is asked for; "" is the whole screen
     question: bool = False  # something that is none of these
 

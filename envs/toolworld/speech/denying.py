@@ -20,7 +20,7 @@ _OUTSIDE = (
 )
 """That a thing lies beyond what can be done."""
 _ONLY = r"\b(?:polic(?:y|ies)|rules?|terms|we) (?:can |may )?only (?:allows?|permits?|lets?|covers?)\b"
-"""That others can be done, by which the listener may understand that his cannot."""
+"""That others can be done, by which listeners may understand that theirs cannot."""
 _REJECTED = "impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected"
 _NOTHING = r"nothing (?:more )?(?:i|we) can do"
 _RULES_OUT = "do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)"

@@ -294,7 +294,7 @@ _PAST = GuardedPattern(
 _NOT_NOW = GuardedPattern(
     r"\b(?:will|would|shall|am going to|are going to|have to|always|usually|must|going to) (?:\w+ )?(?:ask|come back|check with|read)\b|\b(?:later|afterwards|next time|in (?:a|the next|\d+) (?:moment|minute|second|bit|sec|tick|hour|day)s?|tomorrow)\b"
 )
-"""That he will be asked, but is not now."""
+"""That they will be asked, but are not now."""
 _OTHERS = GuardedPattern(
     r"\b(?:customers?|people|everyone|everybody|callers?|colleagues?|agents?|policy|policies|handbook|guidelines?|regulations?|most of us|passengers (?:must|have|may|can)|(?:last|previous|another) (?:one|person|gentleman|lady))\b"
 )

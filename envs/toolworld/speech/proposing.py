@@ -138,7 +138,7 @@ def to_be_changed(text: str) -> str:
 
 
 def without_which(text: str) -> str:
-    """A text without the things by which somebody says which order or trip he means.
+    """A text without the things by which somebody says which order or trip they mean.
 
     >>> without_which("In my order with the red lamp, exchange the mat for a blue one.")
     'In my order , exchange the mat for a blue one.'

@@ -58,7 +58,7 @@ class Heard(NamedTuple):
     proposal: Proposal = Proposal()
     consent: bool = False
     asked: bool = False  # the consent was asked for, not taken for granted
-    absurd: bool = False  # nobody in his senses agrees to it
+    absurd: bool = False  # nobody in their senses agrees to it
     refusal: Sureness = ""
     denied: frozenset[str] = frozenset()  # actions of which a clear refusal speaks
     denies_all: bool = False  # it is about whatever was asked for
@@ -74,7 +74,7 @@ class Heard(NamedTuple):
     foreign: bool = False  # that is something which nobody asked for
     verbs: frozenset[str] = (
         frozenset()
-    )  # of what he would do in particular, where a yes is asked for, as stems
+    )  # of what they would do in particular, where a yes is asked for, as stems
     text: str = ""
     told: frozenset[str] = frozenset()  # actions that are reported as done
     hold: bool = False

@@ -25,7 +25,7 @@ _PAIR = re.compile(
 
 
 def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
-    """The actions that a user asks for in his own words: what he wants to know is no wish for a change.
+    """The actions that a user asks for in their own words: what they want to know is no wish for a change.
 
     (A wish in the form of a question, "could you …?", is a request to a reader of moods.)
     """
