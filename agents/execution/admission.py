@@ -1,4 +1,4 @@
-"""Admission: limits the episodes in flight while memory, cores or the KV cache are short.
+"""Admission: limits the episodes in flight while memory, cores, files or the KV cache are short.
 
 Pressure is measured, not guessed from settings. It only delays episodes that have not begun: those in flight go on, and
 their leaving is what relieves it. A few are always let in, so that a machine which others keep busy still gets on.
@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from turnwise.agents.core import Policy
 from turnwise.agents.multi_agent import PolicyMap
+from turnwise.open_files import OpenFiles, open_files, raise_open_files
 
 LEAST_FREE = 0.05
 """Share of memory that stays free."""
@@ -24,6 +25,10 @@ MOST_RUNNABLE = 16.0
 """Threads that want a core, for each core, above which no further blocking environment starts."""
 MOST_CACHED = 0.95
 """Share of an engine's KV cache in use, above which it would begin to throw prompts out again."""
+MOST_OPEN = 0.8
+"""Share of the files that this process may have open, sockets and pipes among them."""
+FILES_EACH = 4
+"""Files that an episode is taken to open which has begun since the last look."""
 LOOK_S = 0.25
 SMOOTHING = 0.1
 """Weight of a new look at what is runnable, which jumps: sustained pressure counts, for some 2.5 seconds."""
@@ -32,20 +37,23 @@ _logger = logging.getLogger(__name__)
 
 
 class Pressure(NamedTuple):
-    """Shares of memory, cores and KV cache that are in use."""
+    """Use of memory, cores, KV cache and files."""
 
     free: float = 1.0  # share of memory, of the machine's or of this control group's
     runnable: float = 0.0  # threads that want a core, for each core
     cached: float = 0.0  # share of the fullest engine's KV cache
+    files: OpenFiles = OpenFiles()
 
-    def shortage(self, *, blocking: bool) -> str:
-        """Name what is in short supply, in words; empty if nothing is."""
+    def shortage(self, *, blocking: bool, begun: int = 0) -> str:
+        """Name what is in short supply, in words; empty if nothing is. ``begun``: episodes since this was measured."""
         if self.free < LEAST_FREE:
             return f"{self.free:.0%} of memory is free"
         if self.cached > MOST_CACHED:
             return f"{self.cached:.0%} of the KV cache is in use"
         if blocking and self.runnable > MOST_RUNNABLE:
             return f"{self.runnable:.0f} threads want each core"
+        if self.files.most and self.files.open + FILES_EACH * begun > MOST_OPEN * self.files.most:
+            return f"of the {self.files.most} files that may be open (ulimit -n) {self.files.open} are"
         return ""
 
 
@@ -63,7 +71,8 @@ class Admission:
     ) -> None:
         self._gate = asyncio.Semaphore(concurrency)
         self._policy, self._measure = policy, measure or measured
-        self._flying = 0
+        self._flying = self._begun = 0
+        raise_open_files()
         self._looked, self._pressure = 0.0, Pressure()
         self._told = False
 
@@ -72,12 +81,15 @@ class Admission:
         """A place for one episode, for as long as it takes."""
         async with self._gate:
             least = 2 * cores() if blocking else 1
-            while self._flying >= least and (short := self._look().shortage(blocking=blocking)):
+            while self._flying >= least and (
+                short := self._look().shortage(blocking=blocking, begun=self._begun)
+            ):
                 if not self._told:
                     _logger.warning("episodes wait: %s; %d are in flight", short, self._flying)
                     self._told = True
                 await asyncio.sleep(LOOK_S)
             self._flying += 1
+            self._begun += 1
             try:
                 yield
             finally:
@@ -87,13 +99,14 @@ class Admission:
         if (now := time.monotonic()) - self._looked > LOOK_S:
             found = self._measure(self._policy)
             runnable = SMOOTHING * found.runnable + (1 - SMOOTHING) * self._pressure.runnable
-            self._looked, self._pressure = now, found._replace(runnable=runnable)
+            self._looked, self._pressure, self._begun = now, found._replace(runnable=runnable), 0
         return self._pressure
 
 
 def measured(policy: PolicyMap) -> Pressure:
     """The pressure now."""
-    return Pressure(_free_memory(), _runnable() / cores(), max(map(_cached, _policies(policy)), default=0.0))
+    cached = max(map(_cached, _policies(policy)), default=0.0)
+    return Pressure(_free_memory(), _runnable() / cores(), cached, open_files())
 
 
 def cores() -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 
 import pytest
 
 from turnwise.agents.execution import admission
 from turnwise.agents.execution.admission import Admission, Pressure, cores, measured
 from turnwise.agents.policies.scripted import scripted
+from turnwise.open_files import OpenFiles, open_files, raise_open_files
 
 CALM = Pressure(free=0.5)
 
@@ -45,7 +48,11 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "LOOK_S", 0.0)
 
 
-@pytest.mark.parametrize("short", [Pressure(free=0.01), Pressure(cached=0.99)], ids=["memory", "kv cache"])
+@pytest.mark.parametrize(
+    "short",
+    [Pressure(free=0.01), Pressure(cached=0.99), Pressure(files=OpenFiles(900, 1024))],
+    ids=["memory", "kv cache", "files"],
+)
 def test_what_is_short_delays_all_but_one(short: Pressure) -> None:
     assert max(asyncio.run(admitted([short] * 5))) == 1
 
@@ -74,3 +81,27 @@ def test_the_machine_is_measured() -> None:
     assert 0 < found.free <= 1
     assert found.cached == 0
     assert found.shortage(blocking=False) == "" or found.free < admission.LEAST_FREE
+
+
+def test_what_began_since_the_last_look_is_taken_to_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = Pressure(files=OpenFiles(20, 100))
+    monkeypatch.setattr(admission, "LOOK_S", 0.01)
+    seen = asyncio.run(admitted([few, few._replace(files=OpenFiles(70, 100)), CALM], wanted=40))
+    assert [*seen[:3], seen[-1]] == [1, 17, 20, 40]
+
+
+def test_the_limit_of_open_files_is_raised_and_those_of_this_process_are_counted() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 900), hard))
+        before = open_files()
+        assert before.most == min(hard, 900)
+        with open(os.devnull):
+            assert open_files().open == before.open + 1
+        raise_open_files()
+        assert open_files().most == min(hard, 65_536)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        raise_open_files()
+        assert open_files().most == hard
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

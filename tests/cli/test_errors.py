@@ -87,6 +87,7 @@ def test_unexpected_errors_leave_their_traceback_in_a_file(tmp_path, monkeypatch
             OSError(errno.ENOSPC, "No space left on device", "runs/x"),
             "The disk is full, or a limit is reached: runs/x",
         ),
+        (OSError(errno.EMFILE, "Too many open files", "/proc/meminfo"), "files, sockets and pipes"),
         (PermissionError(errno.EACCES, "denied", "/root/x"), "No permission: /root/x"),
         (ModuleNotFoundError("No module named 'vllm'", name="vllm"), "'vllm' is not installed"),
         (TurnwiseError("This.", "That."), "This."),

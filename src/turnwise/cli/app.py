@@ -33,6 +33,7 @@ from turnwise.cli import (
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
 from turnwise.extras import missing
+from turnwise.open_files import open_files, raise_open_files
 from turnwise.secrets import redact
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _launch(
 def run(tokens: Sequence[str]) -> int:
     """Run one command line and return the exit code."""
     as_json, debug = "--json" in tokens, "--debug" in tokens
+    raise_open_files()
     with Output(as_json) as output:
         try:
             if not as_json:
@@ -139,6 +141,9 @@ def explain(error: BaseException) -> VerbProblem:
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             cause = f"The disk is full, or a limit is reached: {error.filename or error}."
             return VerbProblem(kind, cause, "Make room and run the same command again.")
+        case OSError() if error.errno in (errno.EMFILE, errno.ENFILE):
+            cause = f"More files, sockets and pipes are needed than the {open_files().most} that may be open."
+            return VerbProblem(kind, cause, "Raise the limit (`ulimit -n 65536`), or lower --concurrency.")
         case PermissionError():
             return VerbProblem(
                 kind, f"No permission: {error.filename or error}.", "Choose another place with --out."
