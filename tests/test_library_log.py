@@ -58,3 +58,13 @@ def test_errors_leave_nothing_behind(tmp_path):
     assert before == [(logging.getLogger(name).level, logging.getLogger(name).handlers) for name in LIBRARIES]
     follow()
     assert before == [(logging.getLogger(name).level, logging.getLogger(name).handlers) for name in LIBRARIES]
+
+
+def test_parts_of_torch_that_write_to_the_terminal_themselves_are_not_woken(tmp_path):
+    said = io.StringIO()
+    part = logging.getLogger("torch._a_part")
+    part.propagate = False
+    part.addHandler(logging.StreamHandler(said))
+    with libraries_to(tmp_path / "libraries.log"):
+        part.info("guards are made")
+    assert said.getvalue() == ""

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LIBRARIES = ("vllm", "transformers", "torch", "peft", "ray", "accelerate")
+LIBRARIES = {
+    "vllm": logging.INFO,
+    "transformers": logging.INFO,
+    "torch": logging.WARNING,  # parts of torch write to the terminal by handlers of their own, which a lower level would wake
+    "peft": logging.INFO,
+    "ray": logging.INFO,
+    "accelerate": logging.INFO,
+}
+"""The least level of each library's messages that are kept."""
 _open: list[logging.Handler] = []
 _levels: dict[logging.Logger | logging.Handler, int] = {}
 """The levels that were changed, as they were."""
@@ -37,11 +45,12 @@ def libraries_to(file: Path) -> Iterator[None]:
 
 def follow() -> None:
     """Attach the files that are open to the libraries' loggers as these are now."""
-    for logger in map(logging.getLogger, LIBRARIES if _open else ()):
+    for name, level in LIBRARIES.items() if _open else ():
+        logger = logging.getLogger(name)
         for one in logger.handlers:
             if one not in _open:
                 _set(one, max(one.level, logging.ERROR))
-        _set(logger, logging.INFO)
+        _set(logger, level)
         for one in _open:
             logger.addHandler(one)
 
