@@ -330,7 +330,8 @@ def test_a_reward_function_that_hangs_ends_its_process_or_raises_is_a_finding(tm
             "import nowhere_at_all\ndef f(a): return 1",
             "cannot be loaded: ModuleNotFoundError: No module named 'nowhere_at_all'",
         ),
-        ("def g(completion): return 1", "has no attribute 'f'"),
+        ("def g(completion): return 1", "There is no function of .*reward.py called 'f'"),
+        ("from math import *", "has no attribute 'f'"),
         ("def f(completion:", "is no Python"),
     ],
 )
@@ -498,6 +499,17 @@ def test_the_command_says_the_cost_first_and_its_exit_code_is_for_ci(tmp_path, c
     path, reward = rows(tmp_path), f"{tmp_path}/judges.py:reward"
     assert main(["audit", "tasks", str(path), "--reward", reward, "--n", "2", "--dry-run", "--json"]) == 0
     assert "2 tasks" in json.loads(capfd.readouterr().out)["cost"]["said"]
+    dry = ["audit", "tasks", str(path), "--dry-run", "--reward"]
+    assert main([*dry, reward]) == 0
+    assert "rows.jsonl:2 is no JSON" in " ".join(capfd.readouterr().out.split())
+    for words, said in (
+        ([f"{reward}s"], "Did you mean 'reward'?"),
+        ([reward, "--fail-on", "flakey"], "Did you mean 'flaky'?"),
+        ([reward, "--against", f"{tmp_path}/none.jsonl"], "is no file, folder or suite"),
+        ([reward, "--n", "-1"], "--n is -1"),
+    ):
+        assert main([*dry, *words]) != 0
+        assert said in " ".join(capfd.readouterr().err.split())
     page = tmp_path / "page.html"
     asked = ["audit", "tasks", str(path), "--reward", reward, "--html", str(page), "--json"]
     assert main([*asked, "--fail-on", "always_one"]) == 1

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -41,7 +41,7 @@ class ServedAt:
         out: A folder for the episode log and the summary.
     """
 
-    split: str = "test"
+    split: Literal["train", "dev", "test"] = "test"
     host: str = "127.0.0.1"
     port: int = 0
     token: str = ""

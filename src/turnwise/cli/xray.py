@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,8 +15,9 @@ from turnwise.cli.answer import VerbResult
 from turnwise.errors import NotFoundError, TurnwiseError
 
 if TYPE_CHECKING:
+    from turnwise.console import SafeConsole
     from turnwise.trainers.audit.registry import AuditReport
-    from turnwise.trainers.audit.xray.core import ProbedSet
+    from turnwise.trainers.audit.xray.core import ProbedSet, TaskSet, XTask
     from turnwise.trainers.audit.xray.options import XrayOptions
 
 Words = Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)]
@@ -65,7 +66,7 @@ class XrayAsked:
     against: Annotated[str, Parameter(name=("--against", "--train"))] = ""
     n: int = 0
     seed: int = 0
-    split: str = "test"
+    split: Literal["train", "dev", "test"] = "test"
     accept: float = 0.5
     seconds: float = 10.0
     unsafe: Annotated[bool, Parameter(negative=())] = False
@@ -93,11 +94,26 @@ class XrayAsked:
             if getattr(self, f.name) != f.default
         }
 
-    def cost(self, path: str) -> VerbResult:
-        """The price of judging; nothing of a stranger's is run."""
-        from turnwise.trainers.audit.xray.reading import chosen, read_tasks
+    def opened(self, path: str) -> tuple[TaskSet, Sequence[XTask]]:
+        """The set, and the tasks of the one that it is held against; nothing of a stranger's rows or folders is run."""
+        from turnwise.tasks.core import Split
+        from turnwise.trainers.audit.xray.reading import read_tasks
 
+        check_kinds(self.fail_on or ())
+        if self.n < 0 or not self.seconds > 0:
+            raise TurnwiseError(
+                f"--n is {self.n} and --seconds {self.seconds:g}.",
+                "Give a number of tasks, and of seconds above 0.",
+            )
         found = read_tasks(path, self.options)
+        training = self.options._replace(split=Split.TRAIN, n=0)
+        return found, read_tasks(self.against, training).tasks if self.against else ()
+
+    def cost(self, path: str) -> VerbResult:
+        """The price of judging."""
+        from turnwise.trainers.audit.xray.reading import chosen
+
+        found, _ = self.opened(path)
         cost = found.cost(len(chosen(found.tasks, self.options)))
         said = f"{found.form}: {cost}"
         value = {
@@ -106,18 +122,19 @@ class XrayAsked:
             "cost": {**cost._asdict(), "said": said},
             "broken": [one._asdict() for one in found.broken],
         }
-        return VerbResult(value, lambda console: console.print(said))
+
+        def show(console: SafeConsole) -> None:
+            console.print(said)
+            for note in left_out(found):
+                console.print(note)
+
+        return VerbResult(value, show)
 
     def probe(self, path: str) -> ProbedSet:
         """Read and judge a set; what it takes is said before."""
-        from turnwise.tasks.core import Split
-        from turnwise.trainers.audit.xray.reading import chosen, probe_set, read_tasks
+        from turnwise.trainers.audit.xray.reading import chosen, probe_set
 
-        check_kinds(self.fail_on or ())
-        found = read_tasks(path, self.options)
-        other = (
-            read_tasks(self.against, self.options._replace(split=Split.TRAIN)).tasks if self.against else ()
-        )
+        found, other = self.opened(path)
         print(
             f"{found.form}: {found.cost(len(chosen(found.tasks, self.options)))}", file=sys.stderr, flush=True
         )
@@ -157,15 +174,19 @@ def failed(report: AuditReport, kinds: Sequence[str]) -> int:
     return int(any(row["severity"] == "defect" for row in told))
 
 
+def left_out(source: TaskSet) -> list[str]:
+    """Notes on rows or folders that are no tasks."""
+    if not source.broken:
+        return []
+    notes = [f"{len(source.tasks)} of {source.total} rows or folders could be read; left out:"]
+    notes += [f"{one.cause} → {one.remedy}" for one in source.broken[:20]]
+    return notes + ([f"and {len(source.broken) - 20} more"] if len(source.broken) > 20 else [])
+
+
 def notes_of(probed: ProbedSet) -> list[str]:
     """Notes on what an X-ray did not see: rows that are no tasks, tasks that could not be judged, and why."""
     source = probed.source
-    notes = [*source.notes, *probed.notes]
-    if source.broken:
-        notes.append(f"{len(source.tasks)} of {source.total} rows or folders could be read; left out:")
-        notes += [f"{one.cause} → {one.remedy}" for one in source.broken[:20]]
-        if len(source.broken) > 20:
-            notes.append(f"and {len(source.broken) - 20} more")
+    notes = [*source.notes, *probed.notes, *left_out(source)]
     reasons = Counter(one.unjudged for one in probed.tasks if one.unjudged)
     notes += [
         f"{n} of {len(probed.tasks)} tasks could not be judged: {why}" for why, n in reasons.most_common(8)

@@ -6,7 +6,7 @@ import ast
 from functools import partial
 from pathlib import Path
 
-from turnwise.errors import TurnwiseError
+from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.texts import read_utf8
 from turnwise.tools.sandbox.core import Root
 from turnwise.trainers.audit.xray.columns import read_rows
@@ -93,5 +93,29 @@ def named_function(path: Path, options: XrayOptions) -> RewardFunction:
             f"--reward {options.reward} names no function.",
             f"Write {name}:{there[-1] if there else 'FUNCTION'}.",
         )
+    _known(file, parsed, function)
     inside, found = read_files(file.resolve())
     return RewardFunction("function", inside, function, found, {}, options.seconds)
+
+
+def _known(file: Path, parsed: ast.Module, function: str) -> None:
+    """Refuse a function that the file does not name anywhere on its top level, before a sandbox is made.
+
+    Raises:
+        NotFoundError: it is not there.
+    """
+    names = set[str]()
+    for one in ast.walk(parsed):
+        match one:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.alias(name="*"):
+                return  # what it brings is not known
+            case ast.alias(name=name, asname=other):
+                names.add(other or name.partition(".")[0])
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case _:
+                pass
+    if function not in names:
+        raise NotFoundError(f"function of {file} called", function, names)
