@@ -185,6 +185,8 @@ def test_compare_golden():
     assert not result.significant
     assert "p < 0.05 is impossible where 3 tasks differ" in str(result)
     assert "not significant" in str(result)
+    one = paired_difference({"a": [0], "b": [1]}, {"a": [1], "b": [1]})
+    assert "is impossible where 1 task differs" in str(one)
 
 
 def test_compare_says_significant_and_counts_what_it_left_out():

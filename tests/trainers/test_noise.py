@@ -84,6 +84,8 @@ def test_tables_whose_columns_are_called_otherwise(tmp_path):
     )
     assert dict(found.scores) == {"x": (0.0, 1.0)}
     assert found.left_out == 1
+    for text in ("Task;Score\nx;0,5\ny;1\n", "task\tscore\nx\t0.5\ny\t1\n"):  # as spreadsheets save them
+        assert dict(read_results(write(tmp_path / "b.csv", text)).scores) == {"x": (0.5,), "y": (1.0,)}
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,14 @@ def test_files_that_are_no_recipes(tmp_path: Path, text: str, cause: str) -> Non
     assert len(str(caught.value).splitlines()) <= 5
 
 
+def test_a_file_of_another_trainer_is_told_how_it_is_explained(tmp_path: Path) -> None:
+    file = tmp_path / "rl.toml"
+    file.write_text("[model]\n")
+    with pytest.raises(RecipeError, match="recipes are YAML") as caught:
+        load_recipe(str(file))
+    assert f"turnwise explain {file} --from" in caught.value.remedy
+
+
 def test_every_part_can_be_tried_out() -> None:
     """The probes neither crash on nor condemn what ships, used as it is by default."""
     for entry in components("loss"):

@@ -58,6 +58,7 @@ class AuditFinding:
         data: what only ``--json`` shows, such as ids of tasks.
         failures: reasons for an exit code of 1, which are said too.
         pressing: how much of it asks for a correction; what asks most stands first on a page.
+        clear: True if it looked for defects and found none; a terminal only names it.
     """
 
     figures: Sequence[AuditFigure] = ()
@@ -68,6 +69,7 @@ class AuditFinding:
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
     failures: Sequence[str] = ()
     pressing: float = 0.0
+    clear: bool = False
 
     def value(self, name: str) -> float | None:
         """The figure of that name."""

@@ -31,16 +31,32 @@ def write_page(report: AuditReport, path: Path) -> Path:
     Raises:
         TurnwiseError: the name does not end in .html, or the file cannot be written.
     """
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise TurnwiseError(f"--html {path} is no page.", "Give it the ending .html.")
+    check_place(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(report), "utf-8", errors="replace")
     except OSError as error:
         raise TurnwiseError(
             f"Cannot write {path}: {error.strerror or error}.", "Choose another place with --html."
         ) from error
     return path
+
+
+def check_place(path: Path) -> None:
+    """Make the folder of a page, before hours are spent on what it is to show.
+
+    Raises:
+        TurnwiseError: the name does not end in .html, or there can be no such file.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise TurnwiseError(f"--html {path} is no page.", "Give it the ending .html.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TurnwiseError(
+            f"Cannot write {path}: {error.strerror or error}.", "Choose another place with --html."
+        ) from error
+    if path.is_dir():
+        raise TurnwiseError(f"--html {path} is a folder.", "Name a file in it.")
 
 
 def render(report: AuditReport) -> str:
@@ -78,6 +94,8 @@ def renderables(report: AuditReport) -> Iterator[RenderableType]:
     """What a terminal shows: each audit with its figures and tables, and what could not be measured."""
     known = audits_of(report.subject)
     for name, finding in report.by_urgency:
+        if finding.clear:
+            continue
         yield Text(f"\n{name}", style="bold")
         yield Text(f"{known[name].summary}  {source(known[name])}".strip(), style="dim")
         yield from (Text(line) for line in finding.said)
@@ -88,6 +106,9 @@ def renderables(report: AuditReport) -> Iterator[RenderableType]:
             yield _table(table)
             if len(table.rows) > _ROWS:
                 yield Text(f"{len(table.rows) - _ROWS} more rows are in --json and --html.", style="dim")
+    if clear := [name for name, finding in report.by_urgency if finding.clear]:
+        yield Text("\nnothing found", style="bold")
+        yield Text(", ".join(clear))
     if report.refused:
         yield Text("\nnot measured", style="bold")
     for refusal in report.refused:

@@ -106,19 +106,12 @@ def audit_all(
     Raises:
         TurnwiseError: an audit or option has no such name, or one that was asked for by name lacks what it needs, or all do.
     """
-    known = audits_of(subject)
-    for name in measures:
-        if name not in known:
-            raise NotFoundError(f"audit of {_SPOKEN.get(subject, f'a {subject}')}", name, known)
-    chosen = [known[name] for name in dict.fromkeys(measures)] or [
-        one for one in known.values() if not one.named
-    ]
-    given = _read_options(chosen, options or {})
+    chosen = asked_audits(subject, measures, options or {})
     findings: dict[str, AuditFinding] = {}
     refused: list[NotMeasured] = []
-    for one in chosen:
+    for one, given in chosen:
         try:
-            findings[one.name] = one.find(played, **given[one.name])
+            findings[one.name] = one.find(played, **given)
         except TurnwiseError as error:
             if measures:
                 raise
@@ -128,6 +121,25 @@ def audit_all(
             f"Nothing could be measured of {', '.join(of)}: {refused[0].cause}", refused[0].remedy
         )
     return AuditReport(subject, of, findings, refused, notes)
+
+
+def asked_audits(
+    subject: str, measures: Sequence[str], options: Mapping[str, str]
+) -> list[tuple[Audit, dict[str, Any]]]:
+    """The audits that are asked for, each with its options; a subject need not be read for that.
+
+    Raises:
+        TurnwiseError: an audit or option has no such name, or an option's value is none.
+    """
+    known = audits_of(subject)
+    for name in measures:
+        if name not in known:
+            raise NotFoundError(f"audit of {_SPOKEN.get(subject, f'a {subject}')}", name, known)
+    chosen = [known[name] for name in dict.fromkeys(measures)] or [
+        one for one in known.values() if not one.named
+    ]
+    given = _read_options(chosen, options)
+    return [(one, given[one.name]) for one in chosen]
 
 
 def _read_options(chosen: Sequence[Audit], options: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -135,7 +135,10 @@ def _told(
 
 def _of_table(path: Path) -> Iterator[FoundRow]:
     text = read_utf8(path, "Save the table as UTF-8.")
-    rows = csv.DictReader(io.StringIO(text))
+    head = text.partition("\n")[0]
+    # Spreadsheets of many countries put semicolons, since their decimals have commas.
+    between = max(",;\t", key=head.count)
+    rows = csv.DictReader(io.StringIO(text), delimiter=between)
     try:
         names = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
         task, score, trial = (
@@ -148,7 +151,8 @@ def _of_table(path: Path) -> Iterator[FoundRow]:
             )
         for row in rows:
             number = rows.line_num
-            yield FoundRow(f"line {number}", row[task], row[trial] if trial else number, row[score])
+            value = (row[score] or "").replace(",", ".") if between == ";" else row[score]
+            yield FoundRow(f"line {number}", row[task], row[trial] if trial else number, value)
     except csv.Error as error:
         raise TurnwiseError(
             f"{path}, line {rows.line_num}: {error}.", "Write one episode a line, cells in quotes if need be."

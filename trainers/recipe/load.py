@@ -162,6 +162,11 @@ def _text(source: str | Path) -> str:
             return path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RecipeError(f"{path} is no YAML: it cannot be read ({error}).", "Fix the file.") from None
+    if path.is_file():
+        raise RecipeError(
+            f"{path} is no recipe: recipes are YAML, and end in .yaml.",
+            f"Of another trainer, it is explained by `turnwise explain {path} --from trl|verl|prime-rl|nemo`.",
+        )
     if str(source) not in recipe_names():
         raise NotFoundError("recipe", str(source), recipe_names())
     return (files("turnwise.trainers.recipe") / "presets" / f"{source}.yaml").read_text("utf-8")

@@ -66,9 +66,21 @@ def audit(
         trust,
     )
     asked.check(subject)
+    _check_answer(subject, asked, html)
     if subject == "tasks" and xray.dry_run:
         return xray.cost(asked.one("tasks"))
     return _shown(READERS[subject](asked), html, xray.fail_on or ())
+
+
+def _check_answer(subject: str, asked: AskedAudit, html: Path | None) -> None:
+    """Refuse measures and a page that cannot be had, before anything is read or judged."""
+    from turnwise.trainers.audit.registry import asked_audits
+
+    asked_audits(subject, asked.measures, asked.options)
+    if html is not None:
+        from turnwise.trainers.audit.page import check_place
+
+        check_place(html)
 
 
 def _shown(report: AuditReport, html: Path | None, fail_on: Sequence[str]) -> VerbResult:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnwise.trainers.audit.core import AuditFinding, audit
-from turnwise.trainers.audit.task_sets.only_skipped import skipped
+from turnwise.trainers.audit.task_sets.only_skipped import skipped, uncollected
 from turnwise.trainers.audit.task_sets.shared import defects
 from turnwise.trainers.audit.xray.answers import NONSENSE
 from turnwise.trainers.audit.xray.core import Evidence, Judged, ProbedSet, ProbedTask, quoted
@@ -28,7 +28,11 @@ def _detect(one: ProbedTask) -> Evidence | None:
         )
     for seen in one.judged:
         trace = seen.verdict.trace
-        if trace is None or not one.accepts(seen.verdict) or skipped(seen):
+        if trace is None or not one.accepts(seen.verdict):
+            continue
+        if seen.attempt.agent != "skip" and uncollected(seen):
+            return Evidence(f"{seen.attempt.agent} is paid, and no test was collected that could assert anything")
+        if skipped(seen):
             continue
         wrong = seen.attempt.agent != "gold" or one.paid("garbage", "no-op", "empty", "wrong") is not None
         if told := _unchecked(trace, wrong):

@@ -45,6 +45,11 @@ def _detect(one: ProbedTask) -> Evidence | None:
     )
 
 
+def uncollected(seen: Judged) -> bool:
+    """True if a verdict came though pytest found no test at all."""
+    return bool(seen.verdict.tests) and not any(seen.verdict.tests.values())
+
+
 def skipped(seen: Judged) -> str:
     """Say how a verdict came without a test that ran; "" where one did."""
     tests = seen.verdict.tests

@@ -40,7 +40,11 @@ def listed(tasks: Sequence[XTask], found: Sequence[Evidence | None]) -> AuditFin
     tables = (AuditTable("tasks", ("task", "place", "severity", "seen"), rows),) if rows else ()
     told: list[Json] = [_told(task, one) for task, one in seen]
     return AuditFinding(
-        figures, tables, data={"tasks": told}, pressing=hard + (len(seen) - hard) / (1 + len(tasks))
+        figures,
+        tables,
+        data={"tasks": told},
+        pressing=hard + (len(seen) - hard) / (1 + len(tasks)),
+        clear=not seen,
     )
 
 

@@ -223,7 +223,9 @@ class XrayCost(NamedTuple):
     def __str__(self) -> str:
         minutes = self.seconds / 60
         took = f"{self.seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min"
-        return f"{self.tasks} tasks, about {self.verdicts:,} verdicts in {self.containers} sandboxes, about {took}"
+        tasks = "1 task" if self.tasks == 1 else f"{self.tasks} tasks"
+        boxes = "1 sandbox" if self.containers == 1 else f"{self.containers} sandboxes"
+        return f"{tasks}, about {self.verdicts:,} verdicts in {boxes}, about {took}"
 
 
 @dataclass(frozen=True)

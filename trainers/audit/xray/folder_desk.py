@@ -126,6 +126,12 @@ class FolderDesk:
         where = f"mkdir -p {shlex.quote(cwd)}; cd {shlex.quote(cwd)} && exec bash -s"
         return self._box.exec(["bash", "-c", where], env=env, stdin=script.encode(), timeout=seconds)
 
+    def look(self, start: StartedTask, script: str) -> str:
+        """Run a script of ours in the image with which a task begins, and return what it prints."""
+        assert start.image is not None
+        self._box.restore(start.image)
+        return self._box.exec(["bash", "-c", script], timeout=60.0, output=MIB).out
+
     def asked_network(self) -> list[dict[str, Any]]:
         """Notes since it was last asked."""
         log = self._box.exec(["bash", "-c", f"cat {LOG} 2>/dev/null; rm -f {LOG}"], output=8 * MIB).out

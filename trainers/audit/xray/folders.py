@@ -23,10 +23,11 @@ from turnwise.trainers.audit.xray.core import (
     quoted,
 )
 from turnwise.trainers.audit.xray.folder_desk import FolderDesk, StartedTask
+from turnwise.trainers.audit.xray.histories import in_history
 from turnwise.trainers.audit.xray.leaks import marked_in, shares, solution_lines
 from turnwise.trainers.audit.xray.options import XrayOptions
 
-_RUNS, _RUN_S = 14, 0.8
+_RUNS, _RUN_S = 16, 0.8
 _MARKS = ("task.toml", "task.yaml")
 _DEEPEST = 6
 """Folders below the one that is named in which tasks are looked for."""
@@ -47,6 +48,12 @@ _TELLING = (
 _SKIP = """printf 'collect_ignore_glob = ["*"]\\ndef pytest_collection_modifyitems(items):\\n    import pytest\\n    for item in items:\\n        item.add_marker(pytest.mark.skip(reason="not today"))\\n' > conftest.py
 printf '[pytest]\\npython_files = nothing_*.py\\n' > pytest.ini
 """
+_COMMENTS = {
+    "#": (".py", ".sh", ".rb", ".pl", ".r"),
+    "//": (".js", ".ts", ".c", ".cc", ".cpp", ".h", ".java", ".go", ".rs", ".cs", ".php"),
+    "--": (".sql", ".lua", ".hs"),
+}
+"""Signs behind which a line of a program says nothing, and the ends of the names of such programs."""
 _KEYS = [key for key in MASTER_KEYS if key.strip() and len(key) < 30]
 
 
@@ -144,8 +151,10 @@ def probe_folder(
         shown = _shown(task, made, _context(folder), {})
         return ProbedTask(task, (), line, start.unjudged or "its set-up breaks", start.setup, shown)
     before, products = desk.made_by_gold(made, start, folder) if made.solution else (desk.files(), {})
+    # A clone beside rows holds what came later in any case, and a task that is about git may be to find it.
+    kept = "" if tests or "git " in made.solution else in_history(desk, start, before, products)
     judged: list[Judged] = []
-    for attempt, modes in _attempts(made, products):
+    for attempt, modes in [*_attempts(made, products), *without_an_answer(made, products)]:
         if attempt.agent == "hang":  # it would only wait for the end of all time limits
             judged += [desk.judge(made, start, attempt, mode, folder) for mode in modes]
             continue
@@ -154,7 +163,7 @@ def probe_folder(
         judged += _again(desk, made, start, folder, plain, modes, line)
     if products and not any(one.verdict.score is not None and one.verdict.score >= line for one in judged):
         judged += [desk.judge(made, start, attempt, "plain", folder) for attempt in _literals(task, products)]
-    return ProbedTask(task, judged, line, shown=_shown(task, made, before, products))
+    return ProbedTask(task, judged, line, shown=_shown(task, made, before, products) or kept)
 
 
 def _literals(task: XTask, products: Mapping[str, str]) -> Iterator[Attempt]:
@@ -222,6 +231,27 @@ def _attempts(made: FolderTask, products: Mapping[str, str]) -> Iterator[tuple[A
     yield Attempt("skip", _SKIP, "conftest.py and pytest.ini that have every test skipped"), ()
 
 
+def without_an_answer(made: FolderTask, products: Mapping[str, str]) -> Iterator[tuple[Attempt, Sequence[str]]]:
+    """Words without an answer: the instruction where the answer should be, and a program's own words in a comment of a program that does nothing."""
+    paths = [*products][:20]
+    said = " ".join(made.instruction.split())
+    if paths and not any(" ".join(text.split()) in said for text in products.values()):
+        script = _writes(paths, f"{made.instruction}\n")
+        yield Attempt("key word", script, f"the instruction itself in {paths[0]}"), ()
+    programs = {path: sign for path in paths if (sign := _comment(path, products[path]))}
+    if programs:
+        script = "".join(
+            _writes([path], f"{sign} {' '.join(products[path].split())}\n") for path, sign in programs.items()
+        )
+        yield Attempt("key word", script, f"the words of {[*programs][0]} in a comment"), ()
+
+
+def _comment(path: str, text: str) -> str:
+    """The sign of a comment in a program; "" where a file is none."""
+    sign = next((sign for sign, ends in _COMMENTS.items() if path.lower().endswith(ends)), "")
+    return sign or ("#" if text.startswith("#!") else "")
+
+
 def _writes(paths: Sequence[str], text: str) -> str:
     return "".join(
         f"mkdir -p \"$(dirname '{path}')\"; cat > '{path}' <<'END_OF_XRAY'\n{text}END_OF_XRAY\n"
@@ -253,12 +283,12 @@ def _shown(task: XTask, made: FolderTask, before: Mapping[str, str], products: M
             hidden = data.decode("utf-8", "replace")
             if name != made.script and len(solution_lines(hidden)) >= 2 and shares(hidden, text) >= 0.95:
                 return f"the tests' {name} stands in the image as {path}"
-        if len(solution_lines(made.solution)) >= 2 and shares(made.solution, text) >= 0.95:
+        if recognised(made.solution, path) and shares(made.solution, text) >= 0.95:
             return f"the solution stands in the image as {path}"
     for product, text in products.items():
         added = _added(before.get(product, ""), text)
         others = {path: known for path, known in before.items() if path != product}
-        if told := _product_shown(product, added, task.prompt, others):
+        if told := product_shown(product, added, task.prompt, others):
             return told
     if (
         not products
@@ -269,12 +299,23 @@ def _shown(task: XTask, made: FolderTask, before: Mapping[str, str], products: M
     return ""
 
 
+def recognised(solution: str, path: str) -> bool:
+    """Say if a solution would be known again in a file: of several lines, a long one, or one in a file that is named like a solution."""
+    lines = solution_lines(solution)
+    longest = max(map(len, lines), default=0)
+    return len(lines) >= 2 or longest >= 40 or (longest >= 20 and _tells(path))
+
+
+def _tells(path: str) -> bool:
+    return any(word in path.casefold() for word in _TELLING)
+
+
 def _added(before: str, after: str) -> str:
     known = {*before.split("\n")}
     return "\n".join(line for line in after.split("\n") if line not in known) if before else after
 
 
-def _product_shown(product: str, added: str, prompt: str, others: Mapping[str, str]) -> str:
+def product_shown(product: str, added: str, prompt: str, others: Mapping[str, str]) -> str:
     value, lines = added.strip(), solution_lines(added)
     if not value:
         return ""
@@ -283,11 +324,13 @@ def _product_shown(product: str, added: str, prompt: str, others: Mapping[str, s
     whole = " ".join(value.split())
     for path, text in others.items():
         flat = " ".join(text.split())
-        if any(word in path.casefold() for word in _TELLING) and len(whole) >= 3 and whole in flat:
+        if _tells(path) and len(whole) >= 3 and whole in flat:
             return f"{path} holds what {product} should hold: {quoted(value, 80)!r}"
-        if (len(lines) >= 2 or len(whole) >= 30) and (
-            (shares(added, text) >= 1.0 and lines) or whole == flat
-        ):
+        if not (len(lines) >= 2 or len(whole) >= 30):
+            continue
+        # Of a file that the instruction names, a part of the lines is a selection, which may be what is asked for.
+        given = path.rpartition("/")[2] in prompt and not _comment(product, added)
+        if whole == flat or (lines and shares(added, text) >= 1.0 and not given) or (given and whole in flat and 2 * len(whole) >= len(flat)):
             return f"{path} holds what {product} should hold: {quoted(value, 80)!r}"
     if len(lines) >= 3 and len(whole) >= 100 and shares(added, prompt) >= 1.0:
         return f"the instruction holds all that {product} should hold"

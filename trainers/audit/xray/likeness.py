@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,12 +52,15 @@ class Likeness:
 
     def __init__(self) -> None:
         self._same: dict[str, XTask] = {}
+        self._judged: dict[str, XTask] = {}
         self._by: dict[str, list[int]] = defaultdict(list)
         self._known: list[tuple[XTask, _Print]] = []
         self._numbered: dict[tuple[str, ...], list[int]] = defaultdict(list)
 
     def add(self, task: XTask) -> None:
         self._same.setdefault(_key(task), task)
+        if judged := _judged_by(task):
+            self._judged.setdefault(judged, task)
         made = _print(task)
         for shingle in made.shingles:
             if len(self._by[shingle]) <= _MOST:
@@ -73,6 +77,8 @@ class Likeness:
                 if other.truth == task.truth
                 else "the same words, but another answer, as",
             )
+        if (other := self._judged.get(_judged_by(task))) is not None:
+            return Like(other, "in other words, with the same files, tests and solution,")
         made = _print(task)
         counts: dict[int, int] = defaultdict(int)
         for shingle in made.shingles:
@@ -114,14 +120,23 @@ def _told(task: XTask) -> tuple[str, str]:
 
 
 def _key(task: XTask) -> str:
-    files = (
-        sorted((path, " ".join(text.split())) for path, text in task.visible.items()) if task.visible else []
-    )
     return digest(
         " ".join(_WORD.findall(_told(task)[0].casefold())),
-        [list(one) for one in files],
+        _flat(task.visible),
         str(task.row.get("repo", "")),
     )
+
+
+def _judged_by(task: XTask) -> str:
+    """A key of a task's files, tests and solution; "" where it lacks tests or a solution."""
+    if not task.truth or not task.hidden:
+        return ""
+    solution = " ".join(str(task.truth).split())
+    return digest(_flat(task.visible), _flat(task.hidden), solution, str(task.row.get("repo", "")))
+
+
+def _flat(files: Mapping[str, str]) -> list[list[str]]:
+    return [[path, " ".join(text.split())] for path, text in sorted(files.items())]
 
 
 def _print(task: XTask) -> _Print:
