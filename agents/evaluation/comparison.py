@@ -78,7 +78,11 @@ class SuccessDifference:
         """Why the test cannot find a difference; empty where it can."""
         if self.differ is None or 2 * 0.5**self.differ < self.alpha:
             return ""
-        few = f"1 {self.unit.removesuffix('s')} differs" if self.differ == 1 else f"{self.differ} {self.unit} differ"
+        few = (
+            f"1 {self.unit.removesuffix('s')} differs"
+            if self.differ == 1
+            else f"{self.differ} {self.unit} differ"
+        )
         return f"p < {self.alpha:g} is impossible where {few}"
 
     def __str__(self) -> str:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from tests.audit import task_folders
 
-from turnwise.envs.swe.importers import read_folder
+from turnwise.envs.swe.importers import instance_of, read_folder
+from turnwise.trainers.audit.core import AuditFinding
 from turnwise.trainers.audit.registry import audit_all
+from turnwise.trainers.audit.task_sets.broken_setup import broken_setup
 from turnwise.trainers.audit.task_sets.no_assertion import no_assertion
-from turnwise.trainers.audit.xray.core import Attempt, Judged, ProbedSet, ProbedTask, TaskSet, Verdict, XrayCost, XTask
+from turnwise.trainers.audit.xray.core import (
+    Attempt,
+    Judged,
+    ProbedSet,
+    ProbedTask,
+    TaskSet,
+    Verdict,
+    XrayCost,
+    XTask,
+)
 from turnwise.trainers.audit.xray.folders import product_shown, recognised, without_an_answer
 from turnwise.trainers.audit.xray.likeness import Likeness
 from turnwise.trainers.audit.xray.options import XrayOptions
 from turnwise.trainers.audit.xray.reading import probe
+from turnwise.trainers.audit.xray.swe_rows import findings
 
 _BUG, _FIX = "print(sum([1250, 730]))\n", "print(sum([1250, 730, 4188]))\n"
 _ON_A_BRANCH = {
@@ -29,23 +44,60 @@ _ON_A_BRANCH = {
 @pytest.mark.sandbox
 def test_a_repair_on_another_branch_is_a_shown_answer_and_an_asserted_tuple_is_no_assertion(tmp_path):
     task_folders.write(tmp_path, "task", _ON_A_BRANCH)
-    findings = audit_all("tasks", probe(str(tmp_path), XrayOptions()), [""]).findings
-    (told,) = findings["answer_shown"].data["tasks"]
-    assert "history holds /app/total.py" in told["seen"]
-    assert "all orders" in told["seen"]
-    (told,) = findings["no_assertion"].data["tasks"]
-    assert "gold is paid" in told["seen"] or "no-op is paid" in told["seen"]
+    made = audit_all("tasks", probe(str(tmp_path), XrayOptions()), [""]).findings
+    (one,) = made["answer_shown"].data["tasks"]
+    assert "history holds /app/total.py" in one["seen"]
+    assert "all orders" in one["seen"]
+    (one,) = made["no_assertion"].data["tasks"]
+    assert "is paid" in one["seen"]
+
+
+def told(audit: Callable[[ProbedSet], AuditFinding], agent: str, verdict: Verdict) -> Any:
+    """Give one verdict on one agent to an audit, and return what it names."""
+    task = XTask("a", "a", "Sum up.")
+    source = TaskSet("a", "task folders", [task], [], 1, lambda asked: [], lambda n: XrayCost(n, n, n, 0.0))
+    probed = ProbedTask(task, [Judged(Attempt(agent, "true"), "plain", verdict)])
+    return audit(ProbedSet(source, [probed])).data["tasks"]
 
 
 def test_no_test_that_was_collected_is_no_assertion_unless_the_agent_saw_to_that():
-    def found(agent: str):
-        judged = Judged(Attempt(agent, "true"), "plain", Verdict(1.0, tests={"collected": 0}, trace={"reached": {}, "had": 0}))
-        task = XTask("a", "a", "Sum up.")
-        source = TaskSet("a", "task folders", [task], [], 1, lambda asked: [], lambda n: XrayCost(n, n, n, 0.0))
-        return no_assertion(ProbedSet(source, [ProbedTask(task, [judged])])).data["tasks"]
+    none = Verdict(1.0, tests={"collected": 0}, trace={"reached": {}, "had": 0})
+    assert len(told(no_assertion, "no-op", none)) == 1
+    assert not told(no_assertion, "skip", none)
 
-    assert len(found("no-op")) == 1
-    assert not found("skip")
+
+def test_a_test_that_breaks_before_it_runs_is_a_broken_set_up_also_where_the_log_is_silent():
+    assert len(told(broken_setup, "gold", Verdict(0.0, tests={"error": 1, "passed": 2}))) == 1
+    assert not told(broken_setup, "gold", Verdict(0.0, tests={"failed": 1, "passed": 2}))
+    assert not told(broken_setup, "gold", Verdict(1.0, tests={"error": 1, "passed": 2}))
+
+
+_CAUGHT = "    try:\n        assert got() == [1]\n    except AssertionError:\n        print('differs')\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (_CAUGHT, True),
+        ("    assert (got(), [1])\n", True),
+        ("    assert 'always'\n", True),
+        ("    assert (got(), [1])\n    assert got()\n", False),
+        (_CAUGHT.replace("print", "pytest.fail"), False),
+        (_CAUGHT.replace("AssertionError", "ValueError"), False),
+        (_CAUGHT + "    with pytest.raises(KeyError):\n        got(1)\n", False),
+        ("    for _ in range(3):\n        try:\n            assert got()\n            break\n        except AssertionError:\n            wait()\n    else:\n        raise TimeoutError\n", False),
+    ],
+)  # fmt: skip
+def test_an_assertion_that_holds_whatever_is_done_is_none(body, found):
+    lines = f"from here import got\n\n\ndef test_all():\n{body}".splitlines()
+    patch = (
+        "diff --git a/tests/test_a.py b/tests/test_a.py\n--- /dev/null\n+++ b/tests/test_a.py\n"
+        + f"@@ -0,0 +1,{len(lines)} @@\n"
+    )
+    row = {"instance_id": "a", "repo": "b/c", "base_commit": "abcdef1", "problem_statement": "Give a list.", "PASS_TO_PASS": [],
+           "patch": "--- a/here.py\n+++ b/here.py\n@@ -1 +1 @@\n-got = 0\n+got = list\n", "FAIL_TO_PASS": ["tests/test_a.py::test_all"],
+           "test_patch": patch + "".join(f"+{line}\n" for line in lines)}  # fmt: skip
+    assert ("no_assertion" in dict(findings(instance_of(row)))) is found
 
 
 def test_words_without_an_answer_are_tried_the_instruction_and_a_programs_own_in_a_comment(tmp_path):
@@ -53,7 +105,9 @@ def test_words_without_an_answer_are_tried_the_instruction_and_a_programs_own_in
     tried = {attempt.label: attempt.text for attempt, _ in without_an_answer(made, {"/app/total.py": _FIX})}
     assert {*tried} == {"the instruction itself in /app/total.py", "the words of /app/total.py in a comment"}
     assert "# print(sum([1250, 730, 4188]))\n" in tried["the words of /app/total.py in a comment"]
-    assert not [*without_an_answer(made, {"/app/word.txt": "the last order\n"})]  # the instruction holds the answer
+    assert not [
+        *without_an_answer(made, {"/app/word.txt": "the last order\n"})
+    ]  # the instruction holds the answer
 
 
 def test_lines_selected_from_a_file_that_the_instruction_names_are_no_shown_answer():
@@ -71,7 +125,16 @@ def test_a_solution_of_one_short_line_is_recognised_in_a_file_that_is_named_like
 
 
 def test_a_task_with_the_same_files_tests_and_solution_is_one_in_any_words():
-    task = XTask("a", "a", "Write each long word, in order.", (), "grep -E '.{7}' w | sort > o", {}, {"/w": "a"}, {"t.py": "assert o"})
+    task = XTask(
+        "a",
+        "a",
+        "Write each long word, in order.",
+        (),
+        "grep -E '.{7}' w | sort > o",
+        {},
+        {"/w": "a"},
+        {"t.py": "assert o"},
+    )
     other = task._replace(id="b", prompt="Which words of w have seven letters? Put them into o.")
     known = Likeness()
     known.add(task)

@@ -51,6 +51,10 @@ def _detect(one: ProbedTask) -> Evidence | None:
     lines = (match.group() for said in verdicts for match in _LOG.finditer(said.log))
     if found := next((line for line in lines if not _OF_THE_AGENT.search(line)), ""):
         return Evidence(f"the right answer gets {gold.verdict.said}, and the log says {quoted(found)!r}")
+    if broken := max(said.tests.get("error", 0) for said in verdicts):
+        return Evidence(
+            f"the right answer gets {gold.verdict.said}, and {broken} tests or files of tests break before they run"
+        )
     return None
 
 

@@ -31,7 +31,9 @@ def _detect(one: ProbedTask) -> Evidence | None:
         if trace is None or not one.accepts(seen.verdict):
             continue
         if seen.attempt.agent != "skip" and uncollected(seen):
-            return Evidence(f"{seen.attempt.agent} is paid, and no test was collected that could assert anything")
+            return Evidence(
+                f"{seen.attempt.agent} is paid, and no test was collected that could assert anything"
+            )
         if skipped(seen):
             continue
         wrong = seen.attempt.agent != "gold" or one.paid("garbage", "no-op", "empty", "wrong") is not None

@@ -231,7 +231,9 @@ def _attempts(made: FolderTask, products: Mapping[str, str]) -> Iterator[tuple[A
     yield Attempt("skip", _SKIP, "conftest.py and pytest.ini that have every test skipped"), ()
 
 
-def without_an_answer(made: FolderTask, products: Mapping[str, str]) -> Iterator[tuple[Attempt, Sequence[str]]]:
+def without_an_answer(
+    made: FolderTask, products: Mapping[str, str]
+) -> Iterator[tuple[Attempt, Sequence[str]]]:
     """Words without an answer: the instruction where the answer should be, and a program's own words in a comment of a program that does nothing."""
     paths = [*products][:20]
     said = " ".join(made.instruction.split())
@@ -243,7 +245,7 @@ def without_an_answer(made: FolderTask, products: Mapping[str, str]) -> Iterator
         script = "".join(
             _writes([path], f"{sign} {' '.join(products[path].split())}\n") for path, sign in programs.items()
         )
-        yield Attempt("key word", script, f"the words of {[*programs][0]} in a comment"), ()
+        yield Attempt("key word", script, f"the words of {next(iter(programs))} in a comment"), ()
 
 
 def _comment(path: str, text: str) -> str:
@@ -330,7 +332,11 @@ def product_shown(product: str, added: str, prompt: str, others: Mapping[str, st
             continue
         # Of a file that the instruction names, a part of the lines is a selection, which may be what is asked for.
         given = path.rpartition("/")[2] in prompt and not _comment(product, added)
-        if whole == flat or (lines and shares(added, text) >= 1.0 and not given) or (given and whole in flat and 2 * len(whole) >= len(flat)):
+        if (
+            whole == flat
+            or (lines and shares(added, text) >= 1.0 and not given)
+            or (given and whole in flat and 2 * len(whole) >= len(flat))
+        ):
             return f"{path} holds what {product} should hold: {quoted(value, 80)!r}"
     if len(lines) >= 3 and len(whole) >= 100 and shares(added, prompt) >= 1.0:
         return f"the instruction holds all that {product} should hold"

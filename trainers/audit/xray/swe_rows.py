@@ -20,6 +20,7 @@ from turnwise.trainers.audit.xray.columns import file_rows
 from turnwise.trainers.audit.xray.core import BrokenRow, ProbedTask, TaskSet, XTask, quoted
 from turnwise.trainers.audit.xray.folder_desk import FolderDesk
 from turnwise.trainers.audit.xray.folders import probe_folder, run_cost
+from turnwise.trainers.audit.xray.inside.xray_hollow import all_hollow
 from turnwise.trainers.audit.xray.leaks import shares, solution_lines
 from turnwise.trainers.audit.xray.options import XrayOptions
 from turnwise.trainers.audit.xray.swe_tasks import clone_of, not_installed, swe_task, test_files
@@ -203,6 +204,11 @@ def _of_tests(row: Foreign, wanted: set[str], tests: Sequence[AddedTest]) -> Ite
             "no_assertion",
             f"no test that is demanded asserts anything: {', '.join(one.name for one in whole[:3])}",
         )
+    elif hollow := [one.name for one in whole if _hollow(one.text)]:
+        yield (
+            "no_assertion",
+            f"{hollow[0]} asserts what always holds, or catches its assertion where it fails",
+        )
     for one in whole:
         if re.search(
             r"^\s*(?:assert (?:False|0)\b|pytest\.fail\(|self\.fail\()", _body(one.text), re.MULTILINE
@@ -226,6 +232,12 @@ def _of_tests(row: Foreign, wanted: set[str], tests: Sequence[AddedTest]) -> Ite
             and not re.search(r"assert (?!True\b)|raises\(|self\.assert", one.text)
         ):
             yield "no_assertion", f"{one.name} asserts nothing but True"
+
+
+def _hollow(text: str) -> bool:
+    """Say if a test has nothing but assertions that hold whatever is done."""
+    others = re.sub(r"\bassert\b|AssertionError", "", _body(text))
+    return not _CHECK.search(others) and all_hollow(textwrap.dedent(text))
 
 
 def _unconditional(text: str) -> bool:

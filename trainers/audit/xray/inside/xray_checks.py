@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import sys
 import types
 from typing import Any
 
 from sitecustomize import TOLD, note
+from xray_hollow import hollow_lines
 
 _LIBRARIES = tuple(
     {
@@ -28,24 +28,6 @@ def library(frame: types.FrameType) -> bool:
     """Say if code is of a library, and not a stranger's."""
     name = frame.f_code.co_filename
     return name.startswith(_LIBRARIES) or "site-packages" in name or "dist-packages" in name
-
-
-def hollow(file: str) -> set[int]:
-    """Lines of a file's assertions that hold whatever is done, such as `assert (value, 3)`, which asserts that a tuple is not empty."""
-    try:
-        with open(file, "rb") as source:
-            tree = ast.parse(source.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return set()
-    lines = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assert):
-            continue
-        test = node.test
-        full = isinstance(test, (ast.Tuple, ast.List, ast.Set)) and not all(isinstance(one, ast.Starred) for one in test.elts)
-        if full or (isinstance(test, ast.Constant) and test.value) or isinstance(test, ast.Lambda):
-            lines.update(range(node.lineno, node.end_lineno + 1))
-    return lines
 
 
 class CheckTrace:
@@ -77,7 +59,7 @@ class CheckTrace:
                 self.plan(inner)
         name = code.co_filename
         if name not in self.hollow:
-            self.hollow[name] = hollow(name)
+            self.hollow[name] = hollow_lines(name)
         empty = self.hollow[name]
         self.had += len(asserts - empty)
         self.plans[code] = (asserts - empty, compares - named - empty, branches - named - compares - empty)
