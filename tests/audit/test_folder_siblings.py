@@ -141,4 +141,5 @@ def test_a_task_with_the_same_files_tests_and_solution_is_one_in_any_words():
     assert known.find(other) is not None
     assert known.find(other._replace(hidden={"t.py": "assert not o"})) is None
     assert known.find(other._replace(visible={"/w": "b"})) is None
+    assert known.find(other._replace(row={"dockerfile": "FROM debian"})) is None
     assert known.find(other._replace(truth="", hidden={})) is None

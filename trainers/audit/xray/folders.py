@@ -100,7 +100,7 @@ def read_folders(place: Path, options: XrayOptions) -> TaskSet:
                 made.instruction,
                 (),
                 made.solution or None,
-                {},
+                {"dockerfile": made.dockerfile},
                 _context(folder),
                 _texts(made),
             )

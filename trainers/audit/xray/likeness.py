@@ -128,11 +128,12 @@ def _key(task: XTask) -> str:
 
 
 def _judged_by(task: XTask) -> str:
-    """A key of a task's files, tests and solution; "" where it lacks tests or a solution."""
+    """A key of a task's files, image, tests and solution; "" where it lacks tests or a solution."""
     if not task.truth or not task.hidden:
         return ""
     solution = " ".join(str(task.truth).split())
-    return digest(_flat(task.visible), _flat(task.hidden), solution, str(task.row.get("repo", "")))
+    image = [str(task.row.get(name, "")) for name in ("repo", "dockerfile")]
+    return digest(_flat(task.visible), _flat(task.hidden), solution, image)
 
 
 def _flat(files: Mapping[str, str]) -> list[list[str]]:
