@@ -214,11 +214,15 @@ def _of_tests(row: Foreign, wanted: set[str], tests: Sequence[AddedTest]) -> Ite
             r"^\s*(?:assert (?:False|0)\b|pytest\.fail\(|self\.fail\()", _body(one.text), re.MULTILINE
         ) and _unconditional(one.text):
             yield "always_zero", f"{one.name} fails whatever is done"
+    yield from _of_calls(row.test_patch, tests)
+
+
+def _of_calls(patch: str, tests: Sequence[AddedTest]) -> Iterator[tuple[str, str]]:
     for one in tests:
         if (
             (found := _CHANCE.search(one.text))
-            and "seed(" not in row.test_patch
-            and "freeze" not in row.test_patch
+            and "seed(" not in patch
+            and "freeze" not in patch
             and not _LOCAL.search(one.text)
         ):
             yield "flaky", f"{one.name} asks for chance or the time: {quoted(found.group(), 60)!r}"
