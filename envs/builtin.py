@@ -220,8 +220,6 @@ def _there(needed: str) -> bool:
 
 def _cached(path: str) -> bool:
     """Say whether a file is in the cache, as made by one of Turnwise's commands."""
-    import os
-    from pathlib import Path
+    from turnwise.cache_folder import cache_folder
 
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
-    return (Path(os.environ.get("TURNWISE_CACHE") or home) / path).is_file()
+    return cache_folder(path).is_file()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,9 +25,11 @@ from turnwise.agents.engines.vllm_start import check_context, start, use_cuda
 from turnwise.agents.engines.vllm_steps import VllmRequest, VllmSteps, completion_of
 from turnwise.agents.models.loading import stored_names
 from turnwise.agents.remote.adapters import merged
+from turnwise.agents.remote.transfer import PREFIX, save_in_memory, shared_memory
 from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError
 from turnwise.registry import component
+from turnwise.tools.owner import name_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -336,16 +339,10 @@ class VllmEngine:
 
     def _reload_from_folder(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Workers are other processes: they read the weights from memory-backed files."""
-        import tempfile
-
-        from safetensors.torch import save_file
-
-        shm = "/dev/shm" if os.path.isdir("/dev/shm") else None
-        with tempfile.TemporaryDirectory(prefix="turnwise-weights-", dir=shm) as folder:
-            save_file(
-                {n: w.detach().cpu().contiguous().clone() for n, w in weights},
-                Path(folder, "model.safetensors"),
-            )
+        whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights}
+        prefix = f"{PREFIX}{name_of(os.getpid())}-"
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=shared_memory()) as folder:
+            save_in_memory(whole, Path(folder, "model.safetensors"))
             self._engine.collective_rpc("reload_weights", kwargs={"weights_path": folder})
 
     def _request(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.agents.models.loading import load_config, reading
-from turnwise.agents.remote.transfer import PREFIX, shared_memory, sweep
+from turnwise.agents.remote.transfer import PREFIX, save_in_memory, shared_memory, sweep
 from turnwise.errors import EngineError
 from turnwise.tools.owner import name_of
 
@@ -138,6 +138,8 @@ class AddedAdapters:
             self._engine.add_lora(LoRARequest(NAME, NUMBER, str(folder), load_inplace=True))
         except Exception as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, EngineError):
+                raise
             raise EngineError(
                 f"vLLM does not take the adapters: {str(error).strip().partition(chr(10))[0][:300]}",
                 "Leave engine.options.adapter_rank out: adapters are then merged.",
@@ -150,9 +152,7 @@ class AddedAdapters:
 
 
 def write_adapters(folder: Path, adapters: Mapping[str, Adapter]) -> None:
-    """Write adapters in peft's form; their scale is in B, so that each may have its own."""
-    from safetensors.torch import save_file
-
+    """Write adapters in peft's form; their scale is in B, so that each may have its own. EngineError: there is no room."""
     tensors, largest = dict[str, Any](), 1
     for name, adapter in adapters.items():
         place = f"base_model.model.{name.removesuffix('.weight')}"
@@ -169,5 +169,5 @@ def write_adapters(folder: Path, adapters: Mapping[str, Adapter]) -> None:
         "peft_type": "LORA", "r": largest, "lora_alpha": largest, "target_modules": layers, "bias": "none",
         "rank_pattern": own, "alpha_pattern": own,
     }  # fmt: skip
-    save_file(tensors, folder / "adapter_model.safetensors")
+    save_in_memory(tensors, folder / "adapter_model.safetensors")
     (folder / "adapter_config.json").write_text(json.dumps(config))

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import io
-import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from turnwise.agents.models.loading import hushed, reading
+from turnwise.cache_folder import cache_folder
 from turnwise.durable import LOCK, folder_whole
 from turnwise.extras import needing
 
@@ -58,11 +58,7 @@ def already_converted(file: Path) -> Path | None:
 
 def _folder_of(file: Path) -> Path:
     told = file.stat()
-    return _home() / f"{file.stem}-{_digest(file, told.st_size, told.st_mtime_ns)}"
-
-
-def _home() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "models"
+    return cache_folder("models") / f"{file.stem}-{_digest(file, told.st_size, told.st_mtime_ns)}"
 
 
 @functools.cache

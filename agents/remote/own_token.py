@@ -16,14 +16,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from turnwise.agents.remote.guard import is_loopback
+from turnwise.cache_folder import cache_folder
 from turnwise.errors import EngineError
 
 _MOST = 4096
 
 
 def token_folder() -> Path:
-    """Return the folder of the files: ``$XDG_CACHE_HOME/turnwise/engines``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "engines"
+    """Return the folder of the files."""
+    return cache_folder("engines")
 
 
 def write_token(file: Path, token: str = "") -> str:

@@ -22,7 +22,7 @@ import struct
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,10 +130,26 @@ def _damaged(why: str) -> EngineError:
     return EngineError(f"The weights that came are not used: {why}.", "Publish them again.")
 
 
-def _no_room(folder: Path, error: OSError) -> EngineError:
+def save_in_memory(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors for an engine's own processes, as safetensors in a folder of :func:`shared_memory`.
+
+    Raises:
+        EngineError: it has no room for them.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file(dict(tensors), path)
+    except (SafetensorError, OSError) as error:
+        raise _no_room(path.parent, error) from error
+
+
+def _no_room(folder: Path, error: Exception) -> EngineError:
     free = shutil.disk_usage(folder).free / 1e6
+    why = getattr(error, "strerror", None) or error
     return EngineError(
-        f"New weights cannot be packed in {folder.parent}: {error.strerror or error} ({free:.1f} MB are free). Engines keep "
+        f"New weights cannot be packed in {folder.parent}: {why} ({free:.1f} MB are free). Engines keep "
         "those that they have.",
         "An update takes the room of the weights twice, in the engines' type: give the memory more (as root `mount -o "
         "remount,size=8G /dev/shm`, a container `--shm-size 8g`), or remove what others left there; then --resume.",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from turnwise.cache_folder import cache_folder
 from turnwise.durable import write_whole
 from turnwise.envs.foreign.catalogue import CATALOGUE
 from turnwise.errors import MissingDependencyError, NotFoundError, TurnwiseError
@@ -34,9 +35,8 @@ class NamedWorld(NamedTuple):
 
 
 def home() -> Path:
-    """Return the folder of named environments: ``worlds`` in ``$TURNWISE_CACHE`` or ``~/.cache/turnwise``."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
-    return Path(os.environ.get("TURNWISE_CACHE") or cache) / "worlds"
+    """Return the folder of named environments."""
+    return cache_folder("worlds")
 
 
 def python_of(name: str) -> str:

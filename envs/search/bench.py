@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from turnwise.cache_folder import cache_folder
 from turnwise.envs.keywords import keyword_engine
-from turnwise.envs.search.cache import cache_folder
 from turnwise.envs.search.graph import WorldSpec
 from turnwise.envs.search.index import words_of
 from turnwise.envs.search.library import LocalLibrary, world_library

@@ -11,7 +11,6 @@ import functools
 import importlib
 import inspect
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -19,17 +18,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from turnwise.cache_folder import cache_folder
 from turnwise.tasks.core import digest
 
 _DONE = "done.json"
-
-
-def cache_folder() -> Path:
-    """``$TURNWISE_CACHE``, else ``$XDG_CACHE_HOME/turnwise``, else ``~/.cache/turnwise``."""
-    chosen = os.environ.get("TURNWISE_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
 
 
 def cached(name: str, build: Callable[[Path], None]) -> Path:

@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.envs.search.cache import cache_folder, cached, made_by
+from turnwise.cache_folder import cache_folder
+from turnwise.envs.search.cache import cached, made_by
 from turnwise.envs.search.corpus import Corpus, FileCorpus, Passage, line_offsets, read_line, write_jsonl
 from turnwise.envs.search.embed import Embedder, VectorIndex, embedder_named
 from turnwise.envs.search.encyclopedia import Pages

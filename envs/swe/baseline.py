@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock
 
-from turnwise.envs.swe.packages import Package, cache_folder, repository
+from turnwise.cache_folder import cache_folder
+from turnwise.envs.swe.packages import Package, repository
 from turnwise.envs.swe.suite import SuiteRun, run_suite, start
 from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.errors import TurnwiseError
@@ -46,7 +47,7 @@ def baseline_of(backend: Backend, package: Package, *, cover: bool = True) -> Ba
         not cover
     )
     key = hashlib.sha256(recipe.encode()).hexdigest()
-    kept = cache_folder() / "baselines" / f"{package.name}-{key[:12]}"
+    kept = cache_folder("swe", "baselines") / f"{package.name}-{key[:12]}"
     kept.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{kept}.lock"):
         if not kept.exists():

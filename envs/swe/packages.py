@@ -20,6 +20,7 @@ from urllib.parse import urljoin
 import yaml
 from filelock import FileLock
 
+from turnwise.cache_folder import cache_folder
 from turnwise.errors import InfraError, NotFoundError, TurnwiseError
 from turnwise.plain_yaml import read_yaml
 from turnwise.tools.sandbox.core import Root
@@ -98,7 +99,7 @@ def _own() -> Mapping[str, Package]:
 
 def added_folder() -> Path:
     """Return the folder in which the packages that users added are listed."""
-    return cache_folder() / "packages"
+    return cache_folder("swe", "packages")
 
 
 def read_packages(text: str, place: str) -> dict[str, Package]:
@@ -175,7 +176,7 @@ def fetch(package: Package) -> bytes:
     Raises:
         InfraError: it is not there, or not what was pinned.
     """
-    kept = cache_folder() / "sdists" / package.file
+    kept = cache_folder("swe", "sdists") / package.file
     kept.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{kept}.lock"):
         if kept.exists() and hashlib.sha256(data := kept.read_bytes()).hexdigest() == package.sha256:
@@ -186,16 +187,9 @@ def fetch(package: Package) -> bytes:
     return data
 
 
-def cache_folder() -> Path:
-    """Return the folder of sdists and built tasks: ``swe`` in ``$TURNWISE_CACHE`` or ``~/.cache/turnwise``."""
-    if named := os.environ.get("TURNWISE_CACHE"):
-        return Path(named) / "swe"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "swe"
-
-
 def tasks_file(name: str = "tasks") -> Path:
     """Return the file of tasks that a command made (``tasks``: built ones, ``adopted``) by default."""
-    return cache_folder() / f"{name}.jsonl"
+    return cache_folder("swe", f"{name}.jsonl")
 
 
 def index_links(name: str) -> dict[str, tuple[str, str]]:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import Version
 
+from turnwise.cache_folder import cache_folder
 from turnwise.envs.swe.layout import laid_out
 from turnwise.envs.swe.needs import needs_of
-from turnwise.envs.swe.packages import Package, cache_folder, fetch, index_links, unpacked
+from turnwise.envs.swe.packages import Package, fetch, index_links, unpacked
 from turnwise.errors import TurnwiseError
 
 _LEFT_OUT = frozenset(
@@ -100,7 +101,7 @@ def packed(folder: Path, name: str) -> Sdist:
 
 
 def _keep(file: str, data: bytes) -> None:
-    kept = cache_folder() / "sdists" / file
+    kept = cache_folder("swe", "sdists") / file
     kept.parent.mkdir(parents=True, exist_ok=True)
     if not kept.exists() or kept.read_bytes() != data:
         kept.write_bytes(data)

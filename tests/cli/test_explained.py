@@ -177,8 +177,11 @@ def test_a_damaged_answer_is_given_anew(checks: list[object], text: str) -> None
     assert len(checks) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(checks: list[object], tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("a file where the folder should be")
+def test_a_cache_that_cannot_be_written_is_done_without(
+    checks: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("a file where the folder should be")
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "file"))
     assert training.explain("mine.yaml").value == training.explain("mine.yaml").value
     assert len(checks) == 2
 

@@ -14,9 +14,10 @@ from aiohttp import web
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.cache_folder import cache_folder
 from turnwise.envs.core import EndReason
 from turnwise.envs.search import library as libraries
-from turnwise.envs.search.cache import cache_folder, cached, made_by
+from turnwise.envs.search.cache import cached, made_by
 from turnwise.envs.search.corpus import FileCorpus, Passage, line_offsets
 from turnwise.envs.search.embed import NGrams, embedder_named
 from turnwise.envs.search.env import SearchEnv

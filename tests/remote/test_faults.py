@@ -23,8 +23,10 @@ from answers import LONG, PROMPTS, assert_same, sample, wait_for
 
 from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.engines.vllm_adapters import write_adapters
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.models.small import build_small_model
+from turnwise.agents.remote.adapters import Adapter
 from turnwise.agents.remote.answer import AnswerStream, Job, Lost, SampledTokens
 from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.agents.remote.protocol import Choice, Logprobs, SpanBody, TokenLogprob
@@ -304,6 +306,14 @@ def test_full_shared_memory_is_one_error_and_engines_keep_their_weights(
     remote.load_weights(newer.items(), 2)
     alone.load_weights(newer.items(), 2)
     assert_same(sample(remote), sample(alone))
+
+
+def test_full_shared_memory_is_the_same_error_where_an_engines_own_processes_read_files(disk: Disk):
+    disk.fill(4096)
+    adapter = Adapter(torch.zeros(8, 4096), torch.zeros(64, 8), 1.0)
+    with pytest.raises(EngineError, match=r"cannot be packed in .*No space left on device") as full:
+        write_adapters(disk.path, {"layer.weight": adapter})
+    assert "--shm-size" in full.value.remedy
 
 
 @pytest.mark.slow

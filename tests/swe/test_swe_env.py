@@ -16,7 +16,7 @@ from turnwise.envs.messages import Message, without_guidance
 from turnwise.envs.swe.actions import shortened
 from turnwise.envs.swe.build import build
 from turnwise.envs.swe.env import SweEnv, judged
-from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages, tasks_file
+from turnwise.envs.swe.packages import fetch, get_package, packages, tasks_file
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.suite import run_suite
 from turnwise.envs.swe.tasks import in_split, load_instances
@@ -294,7 +294,7 @@ def test_tasks_of_real_packages_are_solved_by_gold(task):
 
 def test_where_things_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path / "swe"
+    assert tasks_file().parent == tmp_path / "swe"
     assert tasks_file() == tmp_path / "swe" / "tasks.jsonl"
     assert tasks_file("adopted") == tmp_path / "swe" / "adopted.jsonl"
 

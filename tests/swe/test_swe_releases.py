@@ -77,10 +77,10 @@ def write_sdist(folder, version, files):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A cache of its own, but with the sandboxes' roots that there are."""
-    from turnwise.tools.sandbox.roots import cache_folder
+    from turnwise.cache_folder import cache_folder
 
     (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "sandboxes").symlink_to(cache_folder())
+    (tmp_path / "cache" / "sandboxes").symlink_to(cache_folder("sandboxes"))
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "cache"))
     return tmp_path
 

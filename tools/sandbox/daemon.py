@@ -15,9 +15,9 @@ import sys
 import time
 from pathlib import Path
 
+from turnwise.cache_folder import cache_folder
 from turnwise.errors import MissingDependencyError
 from turnwise.tools.sandbox.core import SandboxError
-from turnwise.tools.sandbox.roots import cache_folder
 
 _RUN = Path("/run/turnwise-docker")
 SOCKET = _RUN / "docker.sock"
@@ -59,7 +59,7 @@ def start(*, patience: float = 30.0) -> str:
         raise MissingDependencyError(
             "Only root can start a Docker daemon.", "Ask for one, or set DOCKER_HOST to one that runs."
         )
-    home = cache_folder() / "docker"
+    home = cache_folder("sandboxes", "docker")
     for folder in (home, _RUN):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _PID.unlink(missing_ok=True)

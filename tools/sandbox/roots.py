@@ -21,6 +21,7 @@ from typing import IO
 
 from filelock import FileLock
 
+from turnwise.cache_folder import cache_folder
 from turnwise.errors import MissingDependencyError
 from turnwise.tools.sandbox.core import Root, SandboxError
 
@@ -43,14 +44,6 @@ _USELESS = (
 )
 
 
-def cache_folder() -> Path:
-    """Return the folder of roots and of the private Docker daemon: ``sandboxes`` in ``$TURNWISE_CACHE`` or
-    ``~/.cache/turnwise``."""
-    if named := os.environ.get("TURNWISE_CACHE"):
-        return Path(named) / "sandboxes"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "sandboxes"
-
-
 def root_name(root: Root) -> str:
     """The hash of a root's recipe."""
     links = [sorted(root.links)] if root.links else []
@@ -60,7 +53,7 @@ def root_name(root: Root) -> str:
 
 def built_root(root: Root) -> Path | None:
     """Return the folder of this root if it has been built."""
-    folder = cache_folder() / "roots" / root_name(root)
+    folder = cache_folder("sandboxes", "roots") / root_name(root)
     return folder if folder.is_dir() else None
 
 
@@ -76,7 +69,7 @@ def build_root(root: Root) -> Path:
         raise SandboxError(
             f"{root.reference!r} is a Docker image.", "Use the docker backend, or a Root of packages."
         )
-    folder = cache_folder() / "roots" / root_name(root)
+    folder = cache_folder("sandboxes", "roots") / root_name(root)
     if folder.is_dir():
         return folder
     if os.geteuid() != 0 or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
@@ -130,7 +123,7 @@ def _unpack(apt: Sequence[str], made: Path) -> None:
 
 def _download(packages: Sequence[str]) -> list[str]:
     """The packages and all that they depend on, as if nothing were installed; apt checks their signatures."""
-    store, nothing = cache_folder() / "packages", cache_folder() / "packages" / "none"
+    store, nothing = cache_folder("sandboxes", "packages"), cache_folder("sandboxes", "packages", "none")
     for folder in (store, nothing):
         (folder / "partial").mkdir(parents=True, exist_ok=True)
     (store / "no-packages").touch()

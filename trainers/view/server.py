@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import sys
@@ -19,6 +18,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from multidict import MultiDict
 
+from turnwise.cache_folder import cache_folder
 from turnwise.doors import Door
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
@@ -376,11 +376,6 @@ async def _as_pages(request: web.Request, handler: Handler) -> web.StreamRespons
     )
 
 
-def cache_folder() -> Path:
-    """Return the folder in which indexes are kept: ``$XDG_CACHE_HOME/turnwise/view``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "view"
-
-
 @asynccontextmanager
 async def opened(
     folders: Sequence[Path],
@@ -398,7 +393,7 @@ async def opened(
     await asyncio.to_thread(find_places, folders)
     listener = _listen(_HOST, port)
     door = Door(_HOST, listener.getsockname()[1], token)
-    server = ViewServer(folders, cache or cache_folder(), door, trust)
+    server = ViewServer(folders, cache or cache_folder("view"), door, trust)
     runner = web.AppRunner(server.application(), access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from turnwise.cache_folder import cache_folder
 from turnwise.envs.messages import Message
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json
@@ -31,9 +31,7 @@ def key_of(body: Mapping[str, Json]) -> str:
 
 def default_path(who: str) -> Path:
     """Return the file of a model's answers unless another is named: ``spoken`` in the cache folder."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
-    folder = Path(os.environ.get("TURNWISE_CACHE") or home) / "spoken"
-    return folder / f"{hashlib.blake2b(who.encode(), digest_size=8).hexdigest()}.jsonl"
+    return cache_folder("spoken") / f"{hashlib.blake2b(who.encode(), digest_size=8).hexdigest()}.jsonl"
 
 
 class AnswerRecord:

@@ -31,6 +31,7 @@ import yaml
 
 import turnwise
 from turnwise.blame import installed_plugins
+from turnwise.cache_folder import cache_folder
 from turnwise.cli.answer import Json
 from turnwise.plain_yaml import read_yaml
 
@@ -143,13 +144,12 @@ def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
     said = [*_leaves(keys, ""), *_leaves(dict(changes), "")]
     if any(_BEYOND & {*key.split(".")} for key, _ in said):
         return None
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     decides = [
         recipe, text, sorted(said, key=str), code_state(),
         [_named(value) for _, value in said if isinstance(value, str) and len(value) < 1000],
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(decides, default=str).encode()).hexdigest()[:24]
-    return KeptAnswer(home / "turnwise" / "explained" / f"{name}.json")
+    return KeptAnswer(cache_folder("explained") / f"{name}.json")
 
 
 @functools.cache

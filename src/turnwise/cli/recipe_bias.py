@@ -6,12 +6,12 @@ import contextlib
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from turnwise.cache_folder import cache_folder
 from turnwise.cli.explained import code_state, keep
 from turnwise.errors import RecipeError
 from turnwise.registry import components
@@ -48,8 +48,7 @@ def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
 def bias_file(recipe: Recipe) -> Path:
     """Return the file in which the bias of a recipe with these parts, computed by the code that there is, is kept."""
     key = json.dumps([_parts(recipe), code_state()], sort_keys=True)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "turnwise" / "bias" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    return cache_folder("bias") / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
 def composition(recipe: Recipe) -> Composition:
