@@ -162,4 +162,4 @@ def test_the_viewer_finds_the_tokeniser_of_a_registered_name_and_converts_nothin
     assert tokenizer_of(tmp_path, "torch:smollm2") == Path(smollm2) / "tokenizer.json"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert tokenizer_of(tmp_path, "torch:smollm2") is None
-    assert not [*tmp_path.iterdir()]
+    assert not [found for found in tmp_path.rglob("*") if found.is_file()]
