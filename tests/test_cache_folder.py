@@ -23,7 +23,9 @@ def homeless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / f"turnwise-cache-{os.getuid()}"
 
 
-def test_variables_go_before_the_home(homeless: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_go_before_the_home(
+    homeless: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder("swe", "sdists") == tmp_path / ".cache" / "turnwise" / "swe" / "sdists"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
