@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import curve_fit
 from scipy.stats import mannwhitneyu, spearmanr
 
+import turnwise
 from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.audit.by_hand import answers as answered
@@ -23,6 +24,7 @@ from turnwise.trainers.audit.evaluations.support import support
 from turnwise.trainers.audit.judged import judged
 from turnwise.trainers.audit.logs.best_of import best_of_k
 from turnwise.trainers.audit.logs.calibration import calibration
+from turnwise.trainers.audit.logs.flaws import FLAWS, replayed
 from turnwise.trainers.audit.logs.horizon import of_ways
 from turnwise.trainers.audit.logs.order import path, spearman
 from turnwise.trainers.audit.logs.signed_mass import signed_mass
@@ -31,7 +33,13 @@ from turnwise.trainers.audit.logs.spread import deviation
 from turnwise.trainers.audit.logs.starc import canonical, distance, starc
 from turnwise.trainers.audit.logs.unseen import unseen
 from turnwise.trainers.audit.logs.votes import voted
-from turnwise.trainers.audit.reading import EvaluatedSide, EvaluatedSides, LoggedGroup, LoggedGroups
+from turnwise.trainers.audit.reading import (
+    EvaluatedSide,
+    EvaluatedSides,
+    LoggedGroup,
+    LoggedGroups,
+    read_log,
+)
 from turnwise.trainers.audit.registry import SUBJECTS, audit_all, audits_of, options_of
 from turnwise.trainers.audit.training.power_law import capacity, fit_capacity, fit_power
 from turnwise.trainers.check import groups as groups_check
@@ -410,3 +418,47 @@ def test_evaluations_under_other_conditions_are_set_against_each_other_only_wher
     sides = random_sides(Random(0))
     assert {"conditions", "known"} & set(audit_all("eval", sides, ["a", "b"]).findings) == set()
     assert set(audit_all("eval", sides, ["a", "b"], measures=["known"]).findings) == {"known"}
+
+
+def test_one_success_among_failures_is_told_by_some_folds_and_not_by_others() -> None:
+    def run(*scores: float, solved: bool) -> object:
+        return episode([turn(signals={"principle": x}) for x in scores], solved=solved)
+
+    played = logged(
+        {
+            "a": [run(0.9, 0.6, solved=True), run(0.7, 0.8, solved=False), run(0.95, 0.1, solved=False)],
+            "b": [run(0.4, solved=True), run(0.4, solved=False)],  # a tie loses
+            "c": [run(0.4, solved=True)],
+        }
+    )
+    found = audits_of("log")["reward_math"].find(played)
+    assert found.value("tasks with both") == 2
+    accuracy = {
+        name: found.value(f"accuracy by {name}") for name in ("min", "max", "last", "product", "mean odds")
+    }
+    assert accuracy == {"min": 0.0, "max": 0.0, "last": 0.0, "product": 0.0, "mean odds": 0.0}
+    few = audits_of("log")["reward_math"].find(played, failures=1)
+    assert few.value("accuracy by max") == 0.5
+    for one, rank in ((found, 0.5), (few, 0.75)):
+        assert [row[2] for row in one.tables[0].rows if row[0] == "max"] == [rank]
+    with pytest.raises(TurnwiseError, match="nothing to compare"):
+        audits_of("log")["reward_math"].find(played, failures=0)
+
+
+def test_gold_finds_every_flaw_that_is_put_into_a_good_episode(tmp_path: Path) -> None:
+    turnwise.rollout("household/easy", "scripted:gold", episodes=8, log=tmp_path / "episodes.jsonl.zst")
+    played = read_log(tmp_path)
+    found = audits_of("log")["flaws"].find(played)
+    assert found.value("good episodes called flawed") == 0.0
+    for name in FLAWS:
+        assert found.value(f"{name}: flaws") >= 2, name
+        assert found.value(f"{name}: found") == 1.0
+        assert next(row for row in found.tables[0].rows if row[0] == name)[3] == 1.0
+    with pytest.raises(TurnwiseError, match="does not say which turns"):
+        audits_of("log")["flaws"].find(played, judge="biprm")
+    (one,) = played.groups[0].records
+    again = replayed(one, [t.action for t in one.episode.trajectory.turns])
+    assert [t.state_key for t in again.trajectory.turns] == [
+        t.state_key for t in one.episode.trajectory.turns
+    ]
+    assert again.success

@@ -684,3 +684,37 @@ def rlcr(group: list[Played], form: str = "paper") -> list[list[float]]:
         return y - (y - float(told[-1])) ** 2 if sure else y - 1
 
     return [last(e, of(e)) for e in group]
+
+
+@reference(
+    "reward", "rubicon", weights=[{"outcome": 0.5, "progress": -0.4, "none": 3.0}, {"progress": 9.0}], caps=[{"outcome": 0.2}],
+    vetoes=[{"progress": 0.3}], together=[{"outcome & progress": 0.7}, {"outcome & progress & cost": 1.0}, {"outcome": 1.0}],
+    also=[
+        {"weights": {"outcome": 0.6, "progress": 0.3}, "caps": {"progress": 0.4}, "together": {"entity & progress": 0.5}},
+        {"weights": {"outcome": 0.6, "cost": 0.3}, "vetoes": {"cost": 0.2, "entity": 0.0}},
+    ],
+)  # fmt: skip
+def rubicon(
+    group: list[Played],
+    weights: dict[str, float] | None = None,
+    caps: dict[str, float] | None = None,
+    vetoes: dict[str, float] | None = None,
+    together: dict[str, float] | None = None,
+) -> list[list[float]]:
+    if any(names.count("&") != 1 for names in together or {}):
+        raise Refused
+    told = {"outcome": 1.0} if weights is None and not together else weights or {}
+
+    def of(e: Played) -> float:
+        s = {name: sum(e.paid.get(name, [])) for name in ("outcome", "progress", "cost", "entity", "none")}
+        paid = 0.0
+        for name, w in told.items():
+            cap = (caps or {}).get(name)
+            paid += w * (s[name] if cap is None or s[name] < cap else cap)
+        for names, w in (together or {}).items():
+            i, j = names.split(" & ")
+            paid += w * (min(s[j], s[i]))
+        broken = [name for name, least in (vetoes or {}).items() if s[name] < least]
+        return 0.0 if broken or paid < 0 else 1.0 if paid > 1 else paid
+
+    return [last(e, of(e)) for e in group]

@@ -21,6 +21,7 @@ import helped  # noqa: F401
 import hinted  # noqa: F401
 import imitation  # noqa: F401
 import judged  # noqa: F401
+import judged_turns  # noqa: F401
 import learned  # noqa: F401
 import leaving  # noqa: F401
 import listing  # noqa: F401
