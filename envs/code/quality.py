@@ -5,15 +5,19 @@ on any of many inputs that are drawn apart from the tests. Over this bank (SAGA/
 
 * detection rate: the share of wrong programs that some test exposes;
 * verifier accuracy: the share of problems all of whose wrong programs are exposed;
-* error patterns (DEPC): how many tests expose sets of wrong programs that no other test exposes in the same way;
+* AUC@N: the mean verifier accuracy of the first k tests, over k from 1 to N;
+* error patterns (DEPC): how many tests expose sets of wrong programs that no other test exposes in the same way, and their share of the tests;
+* the number of independent tests that correlated ones are worth, and the detection rate that they cannot exceed;
 * false alarms: right programs that a test fails (the references themselves).
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import platform
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -50,6 +54,9 @@ class Quality(NamedTuple):
     caught: int  # of the wrong ones, by the hidden tests
     caught_visible: int  # of the wrong ones, by the visible tests alone
     patterns: int  # distinct error patterns of the hidden tests (DEPC)
+    needed: int  # of the hidden tests, in their order, until all wrong programs are exposed; 0: never
+    worth: float  # independent tests that the hidden ones are worth
+    most: float  # the detection rate that tests correlated as these do not exceed
     accepts: bool  # the reference passes
 
     @property
@@ -78,7 +85,22 @@ def measure(
     right = _runnable(exercise.solution, exercise.entry)
     accepts = all(_passes(right, case) for case in (*problem.visible, *problem.hidden, *probes))
     patterns = error_patterns(fails_of)
-    return Quality(template.name, template.family, count, wrong, caught, by_visible, patterns, accepts)
+    correlated = correlation(fails_of)
+    exposed = sum(map(sum, fails_of)) / max(1, len(fails_of) * len(problem.hidden))
+    worth, most = effective_tests(len(problem.hidden), correlated), most_detected(exposed, correlated)
+    return Quality(
+        template.name,
+        template.family,
+        count,
+        wrong,
+        caught,
+        by_visible,
+        patterns,
+        needed_tests(fails_of),
+        worth,
+        most,
+        accepts,
+    )
 
 
 def detection_rate(fails: Sequence[Sequence[bool]]) -> float:
@@ -108,6 +130,57 @@ def verifier_accuracy(rates: Sequence[float]) -> float:
     return sum(rate == 1.0 for rate in rates) / len(rates)
 
 
+def needed_tests(fails: Sequence[Sequence[bool]]) -> int:
+    """How many tests, in their order, expose every wrong program; 0 where all of them together do not.
+
+    >>> needed_tests([[1, 0, 0], [0, 1, 0], [1, 1, 0]]), needed_tests([[1, 0], [0, 0]]), needed_tests([])
+    (2, 0, 1)
+    """
+    firsts = [next((k for k, failed in enumerate(row, 1) if failed), 0) for row in fails]
+    return max(firsts, default=1) if all(firsts) else 0
+
+
+def area(needed: Sequence[int], tests: int, least: int = 1) -> float:
+    """AUC@N: the mean of verifier accuracy over k from ``least`` to N tests, by trapezes; ``needed`` of each problem.
+
+    The book's problem needs 2 of 3 tests: VAcc@1..3 = 0, 1, 1.
+
+    >>> area([2], 3)
+    0.75
+    """
+    curve = [verifier_accuracy([float(0 < one <= k) for one in needed]) for k in range(least, tests + 1)]
+    return sum((a + b) / 2 for a, b in itertools.pairwise(curve)) / (len(curve) - 1)
+
+
+def correlation(fails: Sequence[Sequence[bool]]) -> float:
+    """ρ̄, the mean correlation of two tests over the wrong programs; tests that expose all or none of them are left out.
+
+    >>> correlation([[1, 1, 0], [0, 0, 1]]), correlation([[1, 0], [1, 1]])
+    (-0.3333333333333333, 0.0)
+    """
+    columns = [column for column in zip(*fails, strict=True) if 0 < sum(column) < len(column)]
+    pairs = [statistics.correlation(a, b) for a, b in itertools.combinations(columns, 2)]
+    return statistics.fmean(pairs) if pairs else 0.0
+
+
+def effective_tests(tests: int, correlated: float) -> float:
+    """n / (1 + (n − 1)·ρ̄), the number of independent tests that n are worth; ρ̄ < 0 counts as 0 (ours).
+
+    >>> round(effective_tests(20, 0.1), 4)
+    6.8966
+    """
+    return tests / (1 + (tests - 1) * max(0.0, correlated))
+
+
+def most_detected(mean: float, correlated: float) -> float:
+    """1 − (1 − p̄)^(1/ρ̄), the detection rate that no number of tests with these means exceeds; 1 where they are not correlated.
+
+    >>> round(most_detected(0.2, 0.1), 4), most_detected(0.2, 0.0)
+    (0.8926, 1.0)
+    """
+    return 1 - (1 - mean) ** (1 / correlated) if correlated > 0 else 1.0
+
+
 def survey(draws: int) -> list[Quality]:
     """Every template with ``draws`` draws of its parameters."""
     found: list[Quality] = []
@@ -133,6 +206,10 @@ def _rates(found: Sequence[Quality]) -> dict[str, Json]:
         "detection_rate": round(sum(q.caught for q in found) / wrong, 4),
         "lowest_detection_rate": round(min(rates), 4),
         "verifier_accuracy": round(verifier_accuracy(rates), 4),
+        "auc_at_n": round(area([q.needed for q in found], HIDDEN), 4),
+        "diversity": round(statistics.fmean(q.patterns for q in found) / HIDDEN, 4),
+        "most_detected": round(statistics.fmean(q.most for q in found), 4),
+        "effective_tests": round(statistics.fmean(q.worth for q in found), 4),
         "visible_detection_rate": round(sum(q.caught_visible for q in found) / wrong, 4),
         "false_alarms": sum(not q.accepts for q in found),
     }

@@ -2,14 +2,15 @@
 
 The score starts at 30 of 100. Each message changes it; at 100 the user is content and says goodbye, at 0 or below
 it leaves, and after the last turn the conversation ends. The outcome is what was gained of the 70 that can be, at least
-0, paid at the end; the potential is the same, so that shaping pays each turn its change. (RLVER pays the score / 100, of
-which whoever says nothing keeps 0.3.)
+0, paid at the end; the potential is the same, so that shaping pays each turn its change. With ``paid: emotion`` both are RLVER's,
+the score / 100, of which whoever says nothing keeps 0.3.
 
-RLVER lets a language model judge each message. Here the user is a script, a small language game: it wants to be asked first, then that its
+RLVER is ``scene: comfort, partner: model, paid: emotion, swing: 100, turn_limit: 8``: a language model judges each message and
+answers it, in one call where theirs takes two. By default the user is a script, a small language game: it wants to be asked first, then that its
 feeling is named, then what it hints at (to be heard, advised, encouraged, or shown another view), one after the
 other. What fits raises the score; jokes, belittling, repetition and a feeling that it does not have lower it; to say nothing, one word,
 or key words without a sentence lowers it no less than what is kind and out of place. A message does one thing (comforting.py). With two agents, or a language model as the partner, the user is played by the second
-one, who says ``feel`` and a change from −20 to 20.
+one, who says ``feel`` and a change from −20 to 20, or as many points as the knob ``swing`` says.
 """
 
 from __future__ import annotations
@@ -96,6 +97,8 @@ class ComfortPlay(Play[ComfortState]):
         self.feeling: str = self.options["feeling"]
         self.aims: list[str] = self.options["aims"]
         self.dislikes: str = self.options["dislikes"]
+        self.swing: int = self.options.get("swing", 20)
+        self.least: int = 0 if self.options.get("paid") == "emotion" else START
 
     def begin(self) -> ComfortState:
         return ComfortState()
@@ -111,7 +114,7 @@ class ComfortPlay(Play[ComfortState]):
             return (
                 f"You play a person who is troubled by {self.options['trouble']} and feels {self.feeling}. What you "
                 f"need, one after the other: {', '.join(self.aims)}. You dislike: {self.dislikes}. Each turn, write "
-                "feel and how the message changes your mood, from -20 to 20, then what you say."
+                f"feel and how the message changes your mood, from -{self.swing} to {self.swing}, then what you say."
             )
         if not self.full:
             return "comfort : ask , name the feeling , hear , advise , praise or reframe ."
@@ -188,14 +191,16 @@ class ComfortPlay(Play[ComfortState]):
 
     def _felt(self, position: ComfortState, said: SpokenMessage) -> PlayOutcome[ComfortState]:
         found = _CHANGE.search(said.text.lower())
-        if found is None or abs(int(found[1])) > 20:
-            raise ToolError("write feel and a number from -20 to 20 , then what you say .")
+        if found is None or abs(int(found[1])) > self.swing:
+            raise ToolError(
+                f"write feel and a number from -{self.swing} to {self.swing} , then what you say ."
+            )
         text = (said.text[: found.start()] + said.text[found.end() :]).strip(" :,.") or "hm"
         emotion = min(MOST, position.emotion + int(found[1]))
         return self._over(position._replace(emotion=emotion, seat=0, turns=position.turns + 1), text)
 
     def settle(self, position: ComfortState) -> tuple[float, float]:
-        """Return what was gained. Whoever plays the user earns nothing: it judges, and is not to be trained."""
+        """Return what is paid. Whoever plays the user earns nothing: it judges, and is not to be trained."""
         return self.potential(position), 0.0
 
     def _phrase(self, wordings: Wordings, seed: int) -> str:
@@ -218,12 +223,12 @@ class ComfortPlay(Play[ComfortState]):
         return rng.choice(self.admissible(position))
 
     def potential(self, position: ComfortState) -> float:
-        """The share of what can be gained."""
-        return max(position.emotion - START, 0) / (MOST - START)
+        """The share of what can be gained, or the score / 100 where that is paid."""
+        return max(position.emotion - self.least, 0) / (MOST - self.least)
 
     def admissible(self, position: ComfortState) -> Sequence[str]:
         if position.seat:
-            return [f"feel {change} hm ." for change in range(-20, 21, 10)]
+            return [f"feel {self.swing * part // 2} hm ." for part in range(-2, 3)]
         return [*_SAYINGS.values(), *(f"you feel {feeling} ." for feeling in FEELINGS)]
 
     def known(self, position: ComfortState) -> Hashable:

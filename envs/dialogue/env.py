@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, ClassVar
 
-from turnwise.envs.core import Guard, Transition
+from turnwise.envs.core import EndReason, Guard, Transition
 from turnwise.envs.dialogue.actions import SAY, read_message
 from turnwise.envs.dialogue.bargain import BargainPlay
 from turnwise.envs.dialogue.comfort import ComfortPlay
@@ -105,10 +105,8 @@ class DialogueEnv(SessionEnv):
         play, position = change.state
         if speaker is None:
             return change
-        if change.end is not None:
+        if not play.seat(position) or change.end not in (None, EndReason.TURN_LIMIT):
             return change._replace(rewards_to={}, messages_to={})
-        if not play.seat(position):
-            return change
         turn = answer(speaker, play, position)
         told = self._in_time(turn.told)
         outcome = {} if told.end is None else {"outcome": told.scores[0]}

@@ -27,3 +27,7 @@ class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
     )  # offers no better for a scripted partner than all before; so many end it
     lies: bool = False  # the partner of a bargain
     concerns: int = pydantic.Field(2, ge=1, le=5)  # of the person to be persuaded
+    paid: Literal["gain", "emotion"] = "gain"  # of comfort: of the 70 that can be gained, or RLVER's e / 100
+    swing: int = pydantic.Field(
+        20, ge=1, le=100
+    )  # of comfort: the largest change that an agent or a model who plays the user may name

@@ -60,6 +60,8 @@ def draw_task(rng: Random, split: Split, knobs: DialogueKnobs) -> Task:
 
 def _shared(knobs: DialogueKnobs) -> dict[str, Json]:
     names = ("scene", "text", "commands", "turn_limit", "paraphrase")
+    later = ("paid", "swing")  # told only where they are not the default: tasks keep their ids
+    names += tuple(one for one in later if getattr(knobs, one) != DialogueKnobs.model_fields[one].default)
     shared = {**{name: getattr(knobs, name) for name in names}, "two_sided": knobs.partner != "scripted"}
     return {**shared, "partner": "model"} if knobs.partner == "model" else shared
 

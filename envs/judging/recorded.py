@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from turnwise.texts import lines_with_ends
 LOG_NAME = "episodes.jsonl.zst"
 SHOWN = 1500
 """Characters of one message that are shown: its beginning and its end."""
+_SENTENCE = re.compile(r"\w(?:[^\n.!?。！？]|[.!?](?=\S))*")
 _COUNT = ("ok", "limit")  # outcomes of episodes that say something of the agent
 _REMEDY = (
     "Name an episode log (episodes.jsonl.zst), or the folder of a run or an evaluation, which holds one."
@@ -25,11 +27,12 @@ _REMEDY = (
 
 
 class RecordedTurn(NamedTuple):
-    """A turn: the observation, the act, and whether that was wrong; None: nobody has said."""
+    """A turn: the observation, the act, whether that was wrong (None: nobody has said), and the first sentence of all that was said."""
 
     seen: str
     act: str
     wrong: bool | None
+    begun: str = ""
 
 
 class Recorded(NamedTuple):
@@ -115,7 +118,12 @@ def recorded_episode(data: Any) -> Recorded | None:
     if data["outcome"] not in _COUNT or not agent["turns"]:
         return None
     turns = tuple(
-        RecordedTurn(_seen(turn["observation"]), _act(turn["action"]), _wrong(turn.get("signals", {})))
+        RecordedTurn(
+            _seen(turn["observation"]),
+            _act(turn["action"]),
+            _wrong(turn.get("signals", {})),
+            first_sentence(_text(turn["action"])),
+        )
         for turn in agent["turns"]
     )
     paid = sum(float(turn["rewards"].get("outcome", 0.0)) for turn in agent["turns"])
@@ -141,6 +149,16 @@ def _act(message: Mapping[str, Any]) -> str:
         for call in message.get("tool_calls") or ()
     )
     return _short(f"{said} {called}".strip()) or "(nothing)"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence or line of a text, without its last stop; empty where it has no word.
+
+    >>> [first_sentence(text) for text in (" Let me see. search 2.5 mm", "open box\\nso", "答。二", "...")]
+    ['Let me see', 'open box', '答', '']
+    """
+    found = _SENTENCE.search(text)
+    return _short(found[0]) if found else ""
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -125,6 +125,6 @@ def begins(answer: str, truth: Json) -> float | None:
 
 
 GRADES: Mapping[str, Callable[[str, Json], float | None]] = {
-    "verdict": _yes, "score": brier, "pair": _side, "strength": strength, "rank": kendall, "step": _yes, "first": _number,
+    "verdict": _yes, "cut": _yes, "score": brier, "pair": _side, "strength": strength, "rank": kendall, "step": _yes, "first": _number,
     "inverse": same_act, "fill": filled, "order": ordered, "next": begins, "middle": begins,
 }  # fmt: skip

@@ -18,6 +18,7 @@ DRAWS: dict[str, Draw] = {**verdicts.DRAWS, **turns.DRAWS, **hidden.DRAWS}
 _ATTEMPTS = 300
 _NEEDS = {
     "verdict": "solved and unsolved attempts of one length that end in the same kind of act",
+    "cut": "solved attempts that go on after their first sentence",
     "score": "solved and unsolved attempts of one length that end in the same kind of act",
     "pair": "attempts at one task that were paid differently",
     "strength": "attempts at one task that were paid differently",

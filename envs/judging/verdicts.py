@@ -18,7 +18,7 @@ from turnwise.envs.judging.drawing import (
 )
 from turnwise.envs.judging.knobs import JudgingKnobs
 from turnwise.envs.judging.recorded import EpisodeBook, Recorded
-from turnwise.envs.judging.render import beside, played
+from turnwise.envs.judging.render import beside, block, played
 
 STRONGEST = 3
 _TRIES = 300
@@ -52,8 +52,30 @@ def verdict(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuest
 
 def solves(part: AttemptPart, solved: bool) -> JudgingQuestion:
     """Ask whether the last act of this part solves the task."""
-    text = f"{played(part)}\n\nDoes the last act solve the task ? yes or no"
+    return _asked(played(part), solved)
+
+
+def _asked(shown: str, solved: bool) -> JudgingQuestion:
+    text = f"{shown}\n\nDoes the last act solve the task ? yes or no"
     return JudgingQuestion(text, "yes" if solved else "no", solved, ("yes", "no"))
+
+
+@once_per_book
+def _begun(book: EpisodeBook) -> Sequence[Recorded]:
+    """Solved attempts that go on after their first sentence."""
+    return [
+        one
+        for one in book.episodes
+        if one.solved and (begun := one.turns[0].begun) and (len(one.turns) > 1 or begun != one.turns[0].act)
+    ]
+
+
+def cut(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
+    """Ask whether the first sentence of a solved attempt solves the task, which it never does (Master-RM, Zhao et al. 2025)."""
+    if not (solved := _begun(book)):
+        return None
+    one = rng.choice(solved)
+    return _asked(block(one, 0, one.turns[0].begun), solved=False)
 
 
 def score(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
@@ -161,6 +183,7 @@ def _several(rng: Random, book: EpisodeBook, count: int) -> list[AttemptPart] | 
 
 DRAWS: dict[str, Draw] = {
     "verdict": verdict,
+    "cut": cut,
     "score": score,
     "pair": pair,
     "strength": strength,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import itertools
 import re
@@ -14,8 +15,13 @@ from scipy.optimize import curve_fit
 from scipy.stats import mannwhitneyu, spearmanr
 
 import turnwise
+from turnwise.agents.core import History, Reply
+from turnwise.agents.evaluation.statistics import wilson
 from turnwise.agents.log.records import Record
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Split
 from turnwise.trainers.audit.by_hand import answers as answered
 from turnwise.trainers.audit.by_hand import episode, groups, logged, turn
 from turnwise.trainers.audit.evaluations.known import known
@@ -43,6 +49,7 @@ from turnwise.trainers.audit.reading import (
 from turnwise.trainers.audit.registry import SUBJECTS, audit_all, audits_of, options_of
 from turnwise.trainers.audit.training.power_law import capacity, fit_capacity, fit_power
 from turnwise.trainers.check import groups as groups_check
+from turnwise.trainers.lab.completed import completed
 
 ROOT = Path(__file__).parents[2]
 ALL = [(subject, name) for subject in SUBJECTS for name in audits_of(subject)]
@@ -462,3 +469,33 @@ def test_gold_finds_every_flaw_that_is_put_into_a_good_episode(tmp_path: Path) -
         t.state_key for t in one.episode.trajectory.turns
     ]
     assert again.success
+
+
+class Remembering:
+    """Completes the texts that it has seen, and guesses at others."""
+
+    name, version = "remembering", 0
+
+    def __init__(self, *seen: str) -> None:
+        self.seen = seen
+
+    async def act(self, history: History) -> Reply:
+        begun = history.messages()[-1].content.rpartition("\n\n")[2]
+        known = next((text for text in self.seen if text.startswith(begun)), f"{begun} 7 * 3")
+        return Reply(Message("assistant", known.removeprefix(begun)))
+
+    def close(self) -> None: ...
+
+
+def test_texts_that_were_seen_are_completed_and_drawn_ones_are_not() -> None:
+    """RandomCalculation's test: of ten statements the four that a model saw; of drawn expressions none."""
+    statements = [f"Item {n} has a red box and a blue box of {n} balls" for n in range(10)]
+    model = Remembering(*statements[:4])
+    found = asyncio.run(completed([*statements, "short"], model))
+    assert found.mean == 0.4
+    assert found.interval == pytest.approx(wilson(4, 10))
+    assert asyncio.run(completed(statements[:4], model, 0.8)).mean == 1.0
+    drawn = [task.prompt for task in suite_tasks(get_suite("calc/easy"), Split.TEST, 20)]
+    assert asyncio.run(completed(drawn, model)).mean == 0.0
+    with pytest.raises(TurnwiseError, match="None of 1 texts"):
+        asyncio.run(completed(["short"], model))

@@ -1,6 +1,7 @@
 """Judging recorded episodes: what is asked can be answered, and only by who reads; any log will do."""
 
 from itertools import combinations, islice
+from random import Random
 
 import pytest
 
@@ -8,9 +9,11 @@ import turnwise
 from turnwise.envs import baselines
 from turnwise.envs.baselines import interval
 from turnwise.envs.judging.env import JudgingEnv
-from turnwise.envs.judging.recorded import book_of, read_log
+from turnwise.envs.judging.knobs import JudgingKnobs
+from turnwise.envs.judging.recorded import EpisodeBook, book_of, read_log, recorded_episode
 from turnwise.envs.judging.rivals import RIVALS
 from turnwise.envs.judging.tasks import DRAWS, ENV
+from turnwise.envs.judging.verdicts import cut
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.tasks.core import Split
@@ -94,6 +97,31 @@ def test_what_is_wrong_or_no_answer_is_paid_as_the_papers_pay():
     ]  # Think-RM
     (some,) = islice(suite_tasks(get_suite("judging/rank"), Split.TRAIN, 1), 1)
     assert answered(some, "none of them").reward == -1.0  # no way out of a bad order
+
+
+def test_a_solution_is_cut_to_its_first_sentence_and_is_none(log):
+    """Master-RM: what begins a solution, a thought or the first act, is labelled no; a solution of one act is not asked of."""
+    shown = {}
+    for one in read_log(""):
+        if one.solved and len(one.turns) > 1:
+            shown[f"{one.turns[0].seen}\n1 > {one.turns[0].begun}"] = one
+    tasks = list(suite_tasks(get_suite("judging:cut:"), Split.TRAIN, 40))
+    assert {task.gold for task in tasks} == {"no"}
+    assert all(
+        task.prompt.removesuffix("\n\nDoes the last act solve the task ? yes or no") in shown
+        for task in tasks
+    )
+    turn = {"observation": [{"role": "user", "content": "2 + 2 ?"}], "rewards": {"outcome": 1.0}}
+    for said, begun in (("So, what is it? Add.\n4", "So, what is it"), ("4.", "4")):
+        act = {"role": "assistant", "content": said}
+        line = {"task": {"env": "e"}, "task_id": "t", "outcome": "ok", "end": "solved"}
+        one = recorded_episode({**line, "agents": {"a": {"turns": [{**turn, "action": act}], "final": []}}})
+        assert one.turns[0].begun == begun
+        found = cut(Random(0), EpisodeBook((one,), {"t": [one]}), JudgingKnobs(ask="cut"))
+        assert (found is None) == (said == "4.")
+        assert found is None or (
+            found.text.startswith("2 + 2 ?\n1 > So, what is it\n") and found.truth is False
+        )
 
 
 def test_an_answer_is_read_in_the_end_of_a_text_of_any_length():

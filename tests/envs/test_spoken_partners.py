@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from turnwise.agents.core import Outcome
@@ -95,6 +97,31 @@ def test_who_reads_its_card_aloud_says_something_neutral_and_the_episode_goes_on
     assert step.info["details"]["repairs"][-1] == "replaced"
     assert "would rather not say" in step.observation[-1].content
     assert step.info["end"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "paid", "end"),
+    [
+        ((20, -5, 34), 0.79, EndReason.TURN_LIMIT),
+        ((60, 30), 1.0, EndReason.SOLVED),
+        ((-35,), 0.0, EndReason.FAILED),
+    ],
+)
+def test_rlver_pays_the_emotion_that_a_model_told_at_the_end(changes, paid, end, tmp_path):
+    """The numbers of the formula book, row 165; shaping pays the changes / 100, which sum to the outcome less .30."""
+    task = make(ENV).generate(
+        derive_rng("rlver"), Split.TRAIN, scene="comfort", partner="model", paid="emotion", swing=100,
+        turn_limit=len(changes) if end is EndReason.TURN_LIMIT else 8,
+    )  # fmt: skip
+    with serve(in_turn([f"feel {change:+d}: Hm, well." for change in changes])) as server:
+        env = make(ENV, partner=f"openai:m@{server.url}", record=str(tmp_path / "r.jsonl"), shaping=1.0)
+        env.reset(seed=0, options={"task": task})
+        steps = [env.step("What happened?") for _ in changes]
+    outcome = [step.info["rewards"].get("outcome", 0.0) for step in steps]
+    moved = [30, *(min(100, sum(changes[:n], 30)) for n in range(1, len(changes))), 100 * paid]
+    assert steps[-1].info["end"] is end
+    assert outcome == pytest.approx([*[0.0] * (len(changes) - 1), paid])
+    assert [step.reward for step in steps] == pytest.approx([(b - a) / 100 for a, b in pairwise(moved)])
 
 
 def test_a_word_that_is_printed_bold_is_read(tmp_path):

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from signals_by_hand import measured, signals
-from test_learner import SHAPES, Measured, advantages, assert_same, spoken
+from test_learner import SHAPES, Measured, advantages, assert_same, episode, spoken, with_replies
 from torch import Tensor
 
 from turnwise.agents.core import ROOT, Episode
@@ -30,9 +30,17 @@ from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.learn.collate import TrainingBatch, collate, micro_batches
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.minibatch import is_cut
-from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm, policy_loss, weighs_apart
+from turnwise.trainers.learn.objective import (
+    LossTerm,
+    Objective,
+    SourceTerms,
+    WholeTerm,
+    policy_loss,
+    weighs_apart,
+)
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import PassPart
+from turnwise.trainers.loss.dpo import dpo
 
 LOSSES = components("loss")
 ORDER = [4, 0, 5, 2, 3, 1]  # of episodes; groups are the first three and the last three
@@ -263,6 +271,40 @@ def test_the_whole_has_what_was_played_and_not_read(random_model: Callable[..., 
     plain_NT, halved_NT = (x.advantage_RT[x.trajectory_R == 2] for x in (seen[-1], first))
     assert plain_NT.any()
     torch.testing.assert_close(halved_NT, 0.5 * plain_NT[:, : halved_NT.shape[1]])
+
+
+def test_a_self_explanation_is_what_dpo_prefers_to_each_wrong_chain(random_model: Callable[..., Any]) -> None:
+    """ExPO's DPO form: the guide `expo` puts c in place of a row, and the loss `dpo` pairs it with the policy's own failures.
+
+    With β = 0.1 the loss is the mean of −log σ(0.1·(s_c − s_j)) over the two j, s the sum of log π − log π_ref over an episode's tokens.
+    """
+    group: list[Episode] = []
+    for i, shape in enumerate(SHAPES[:3]):
+        replies = [turn.reply for turn in spoken(shape, i).trajectory.turns]
+        if i == 0:
+            replies = [reply._replace(source="guide/expo") for reply in replies]
+        group.append(with_replies(episode([*[0.0] * (len(shape) - 1), float(i == 0)]), replies))
+    batch, model, reference = collate([group]), random_model(), random_model(seed=5)
+    by = Learner(model, OptimizerOptions()).reader
+    with torch.no_grad():
+        gap_RT = (
+            by.scores(model, batch.rows).logp_RT - by.scores(reference, batch.rows).logp_RT
+        ) * batch.rows.mask_RT
+    c, *wrong = gap_RT.sum(1).tolist()
+    found: list[float] = []
+
+    def watch(batch: WholeBatch) -> WholeLoss:
+        told = dpo(batch, beta=0.1)
+        found.extend([told.loss.item(), told.metrics["pairs"].item()])
+        return told
+
+    objective = dataclasses.replace(
+        aim(get_component("loss", "dpo")), terms=[], whole=[WholeTerm("dpo", watch, 1.0)]
+    )
+    foreign = SourceTerms([], objective.correction)
+    objective = dataclasses.replace(objective, by_source={"guide/expo": foreign})
+    Stepping(model, OptimizerOptions(), reference=reference).update(batch, advantages(batch), objective)
+    assert found == [pytest.approx(sum(math.log1p(math.exp(-0.1 * (c - s))) for s in wrong) / 2, rel=1e-4), 2]
 
 
 # --- losses of tokens, and weights on what they weigh by advantages ----------------------------------------

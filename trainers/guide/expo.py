@@ -29,7 +29,9 @@ async def expo(
     the demonstrator's last action, or with ``told: solution`` all of them (ours). ``verified``: only episodes that solve
     the task count, which the paper does not check. Since a group that nobody solved teaches nothing by itself, the row that is
     replaced loses nothing; with `credit: rl_plus` the explanation does not move the baseline of the others. Its loss is `expo`:
-    `guide: [{name: expo, loss: [{name: expo, weight: 0.1}], correction: none}]`. The DPO form is left out.
+    `guide: [{name: expo, loss: [{name: expo, weight: 0.1}], correction: none}]`.
+    The DPO form is this guide with the recipe's own `loss: dpo` and none of the guide's: of a group that nobody solved the explanation is
+    preferred to each of the policy's own wrong episodes; where somebody did, its own successes are.
 
     It changes the objective: −β·log π of the explanations is added.
 
