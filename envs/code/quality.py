@@ -131,7 +131,7 @@ def verifier_accuracy(rates: Sequence[float]) -> float:
 
 
 def needed_tests(fails: Sequence[Sequence[bool]]) -> int:
-    """How many tests, in their order, expose every wrong program; 0 where all of them together do not.
+    """The number of tests, in their order, that expose every wrong program; 0 where all of them together do not.
 
     >>> needed_tests([[1, 0, 0], [0, 1, 0], [1, 1, 0]]), needed_tests([[1, 0], [0, 0]]), needed_tests([])
     (2, 0, 1)
