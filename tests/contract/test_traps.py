@@ -9,10 +9,10 @@ from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.kit.toy_batches import rounded, turn_batch
 
-COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, or with a constant
+COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, with a constant, or not at all: their judge did
     "gae", "gae_truncated", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
     "reinforce_pp", "vine", "spo_chain", "gae_token", "gae_bilevel", "prime", "capo",
-    "dcpo", "ota", "rlvmr", "epo_strategic", "trr",
+    "dcpo", "ota", "rlvmr", "epo_strategic", "trr", "grounded", "think_rm",
 }  # fmt: skip
 
 

@@ -136,6 +136,7 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "wrong": (game.reward_BK + after_BK < value_BK - 0.05) * game.mask_BK.float(),
         "principle": (0.5 + game.reward_BK + after_BK - value_BK).clamp(0, 1) * game.mask_BK,
         "standing": standings(game.reward_BK.sum(1), group_B)[:, None] * game.mask_BK,
+        "preference": preferences(game.reward_BK.sum(1))[:, None] * game.mask_BK,
         "matched": (game.action_BK[:, :1] == RIGHT) * game.mask_BK.float(),
         "past_visits": torch.full_like(group_B, tables.visits[0], dtype=torch.float32),
         "past_mean": torch.full_like(group_B, tables.mean[0], dtype=torch.float32),
@@ -180,6 +181,13 @@ def standings(return_B: Tensor, group_B: Tensor) -> Tensor:
         order_N = mine_N[return_B[mine_N].argsort(stable=True)]
         place_B[order_N] = torch.linspace(0, 1, len(order_N))
     return place_B
+
+
+def preferences(return_B: Tensor) -> Tensor:
+    """What a judge says who sees by how much each is better than each of its group."""
+    return_GP = return_B.view(-1, PEERS)
+    above_GP = return_GP - return_GP.mean(1, keepdim=True)
+    return (above_GP / (return_GP.std(1, keepdim=True) + 1e-6)).flatten()
 
 
 def losses_with(name: str) -> list[tuple[float, Loss]]:

@@ -1,9 +1,11 @@
-"""Judges of turns read both ways, and of progress: with answers drawn by chance and said by a server."""
+"""Judges of turns read both ways, of progress, and of pairs: with answers drawn by chance and said by a server."""
 
 from __future__ import annotations
 
 import re
+from random import Random
 
+from compared import groups_to_compare
 from judged import _saying as saying  # pyright: ignore[reportPrivateUsage]
 from judged import _shown as shown_turns  # pyright: ignore[reportPrivateUsage]
 from judged import asked, chance, judged_groups, turns_in
@@ -79,3 +81,44 @@ def vlac(judge: Part, policy: str = "") -> None:
                 left *= 1 - share
                 seen.add(said)
     assert len(seen) > 3
+
+
+@reference("judge", "think_rm", policy=["another"])
+def think_rm(judge: Part, policy: str = "") -> None:
+    def sides(question: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        one, two = question.split("=== Attempt A")[1].split("=== Attempt B")
+        return shown_turns(one), shown_turns(two)
+
+    def strength(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+        return Random(f"strength {a} {b}").choice([-3, -2, 0, 1, 3, 4, 5])
+
+    def answer(question: str, before: int) -> str:
+        said = strength(*sides(question))
+        return "Neither." if said == 0 else f"STRENGTH: 1\nOr rather\n*Strength: {said}*"
+
+    def d(a: tuple[str, ...], b: tuple[str, ...]) -> float:
+        there, back = (x if abs(x) <= 3 else 0 for x in (strength(a, b), strength(b, a)))
+        return (there - back) / 2
+
+    groups = groups_to_compare()
+    groups += [
+        [groups[0][i], groups[1][j]] for i, j in ((0, 1), (2, 0), (3, 1))
+    ]  # no pair is asked about twice
+    found, questions = asked(judge, groups, answer)
+    sizes = [sum(bool(o.outcome.counts and o.trajectory.turns) for o in group) for group in groups]
+    assert {0, 1, 2} <= {*sizes}
+    assert len(questions) == sum(n * (n - 1) for n in sizes)
+    decided = set[tuple[int, bool]]()
+    for before, after in zip(groups, found, strict=True):
+        taking = [i for i, one in enumerate(before) if one.outcome.counts and one.trajectory.turns]
+        said = {(i, j): d(saying(before[i]), saying(before[j])) for i in taking for j in taking if i != j}
+        n = len(taking)
+        rms = (sum(x * x for x in said.values()) / (2 * n * (n - 1)) + 1e-6) ** 0.5 if said else 1.0
+        for i, (one, other) in enumerate(zip(before, after, strict=True)):
+            if i not in taking:
+                assert other is one
+                continue
+            expected = sum(said[i, j] for j in taking if j != i) / (n * rms)
+            assert all(abs(turn.signals["preference"] - expected) < 1e-9 for turn in other.trajectory.turns)
+            decided.add((n, abs(expected) > 0.1))
+    assert (2, True) in decided

@@ -239,3 +239,8 @@ def prof(r: Ragged, keep: int = 4, cost: float = 0.0, longest: int = 0, success:
         return [*good[:a], *bad[:b]]
 
     return over_turns(r, lambda i: z(r.returns[i], [r.returns[j] for j in kept(i)]) if i in kept(i) else 0.0)
+
+
+@reference("credit", "think_rm")
+def think_rm(r: Ragged) -> Rows:
+    return over_turns(r, lambda i: r.turns["preference"][i][0])

@@ -302,3 +302,20 @@ def rlvmr(r: Ragged, weight: float = 0.5, counts: str = "trajectories") -> Rows:
         return z(r.returns[i], returns) + weight * step
 
     return each_turn(r, of)
+
+
+@reference("credit", "grounded", decay=[0.5], labels=[True], success=[0.4])
+def grounded(r: Ragged, decay: float = 0.9, labels: bool = False, success: float = 1.0) -> Rows:
+    def row(i: int) -> list[float]:
+        v = [2 * x - 1 for x in r.turns["valid"][i]]
+        F = 1 if r.returns[i] >= success - 1e-6 else -1
+
+        def V(k: int) -> float:
+            rest = v[k + 1 :]
+            N = len(rest)
+            return sum(x * (N - j) / N for j, x in enumerate(rest)) / N + F / N if N else F
+
+        paid = [mean([decay ** (j - k) * V(j) for j in range(k, len(v))]) for k in range(len(v))]
+        return [float((x > 0) - (x < 0)) for x in paid] if labels else paid
+
+    return [row(i) for i in range(len(r))]
