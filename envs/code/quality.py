@@ -7,7 +7,7 @@ on any of many inputs that are drawn apart from the tests. Over this bank (SAGA/
 * verifier accuracy: the share of problems all of whose wrong programs are exposed;
 * AUC@N: the mean verifier accuracy of the first k tests, over k from 1 to N;
 * error patterns (DEPC): how many tests expose sets of wrong programs that no other test exposes in the same way, and their share of the tests;
-* the number of independent tests that correlated ones are worth, and the detection rate that they cannot exceed;
+* the number of independent tests that correlated ones are worth, and the bound that SAGA has for such tests;
 * false alarms: right programs that a test fails (the references themselves).
 """
 
@@ -56,7 +56,7 @@ class Quality(NamedTuple):
     patterns: int  # distinct error patterns of the hidden tests (DEPC)
     needed: int  # of the hidden tests, in their order, until all wrong programs are exposed; 0: never
     worth: float  # independent tests that the hidden ones are worth
-    most: float  # the detection rate that tests correlated as these do not exceed
+    most: float  # the bound on the detection rate of tests correlated as these
     accepts: bool  # the reference passes
 
     @property
@@ -173,7 +173,9 @@ def effective_tests(tests: int, correlated: float) -> float:
 
 
 def most_detected(mean: float, correlated: float) -> float:
-    """1 − (1 − p̄)^(1/ρ̄), the detection rate that no number of tests with these means exceeds; 1 where they are not correlated.
+    """1 − (1 − p̄)^(1/ρ̄), SAGA's bound on the detection rate of any number of tests; 1 where they are not correlated.
+
+    It takes tests of one mean and one correlation of each two. Ours differ, and expose more than it says.
 
     >>> round(most_detected(0.2, 0.1), 4), most_detected(0.2, 0.0)
     (0.8926, 1.0)

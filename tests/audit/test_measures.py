@@ -477,10 +477,11 @@ class Remembering:
     name, version = "remembering", 0
 
     def __init__(self, *seen: str) -> None:
-        self.seen = seen
+        self.seen, self.shown = seen, set[int]()
 
     async def act(self, history: History) -> Reply:
         begun = history.messages()[-1].content.rpartition("\n\n")[2]
+        self.shown.add(len(begun.split()))
         known = next((text for text in self.seen if text.startswith(begun)), f"{begun} 7 * 3")
         return Reply(Message("assistant", known.removeprefix(begun)))
 
@@ -493,6 +494,7 @@ def test_texts_that_were_seen_are_completed_and_drawn_ones_are_not() -> None:
     model = Remembering(*statements[:4])
     found = asyncio.run(completed([*statements, "short"], model))
     assert found.mean == 0.4
+    assert model.shown == {7}, "60 % of thirteen words, rounded down"
     assert found.interval == pytest.approx(wilson(4, 10))
     assert asyncio.run(completed(statements[:4], model, 0.8)).mean == 1.0
     drawn = [task.prompt for task in suite_tasks(get_suite("calc/easy"), Split.TEST, 20)]
