@@ -72,6 +72,8 @@ def test_a_test_that_breaks_before_it_runs_is_a_broken_set_up_also_where_the_log
     assert not told(broken_setup, "gold", Verdict(1.0, tests={"error": 1, "passed": 2}))
 
 
+_ROW = {"instance_id": "a", "repo": "b/c", "base_commit": "abcdef1", "problem_statement": "Give a list.", "PASS_TO_PASS": [], "test_patch": "",
+        "patch": "--- a/here.py\n+++ b/here.py\n@@ -1 +1 @@\n-got = 0\n+got = list\n", "FAIL_TO_PASS": ["tests/test_a.py::test_all"]}  # fmt: skip
 _CAUGHT = "    try:\n        assert got() == [1]\n    except AssertionError:\n        print('differs')\n"
 
 
@@ -94,10 +96,15 @@ def test_an_assertion_that_holds_whatever_is_done_is_none(body, found):
         "diff --git a/tests/test_a.py b/tests/test_a.py\n--- /dev/null\n+++ b/tests/test_a.py\n"
         + f"@@ -0,0 +1,{len(lines)} @@\n"
     )
-    row = {"instance_id": "a", "repo": "b/c", "base_commit": "abcdef1", "problem_statement": "Give a list.", "PASS_TO_PASS": [],
-           "patch": "--- a/here.py\n+++ b/here.py\n@@ -1 +1 @@\n-got = 0\n+got = list\n", "FAIL_TO_PASS": ["tests/test_a.py::test_all"],
-           "test_patch": patch + "".join(f"+{line}\n" for line in lines)}  # fmt: skip
+    row = _ROW | {"test_patch": patch + "".join(f"+{line}\n" for line in lines)}
     assert ("no_assertion" in dict(findings(instance_of(row)))) is found
+
+
+def test_a_repair_of_one_short_line_is_shown_where_an_issue_holds_it_as_a_patch():
+    asked = {"Set got = list.": False, "Proposed change:\n\n-got = 0\n+got = list\n": True}
+    for issue, shown in asked.items():
+        row = _ROW | {"problem_statement": issue}
+        assert ("answer_shown" in dict(findings(instance_of(row)))) is shown
 
 
 def test_words_without_an_answer_are_tried_the_instruction_and_a_programs_own_in_a_comment(tmp_path):

@@ -180,6 +180,22 @@ def test_a_log_of_the_model_itself_has_no_fault_in_any_precision(named, tokenize
     assert named([row | {"top_p": 0.7} for row in rows]).fault == "truncated_sampling"
 
 
+def test_a_log_of_a_few_tokens_is_not_called_sound_where_all_of_them_differ_by_nats(named, tokenizer, model):
+    def cut(row, logps):
+        start = row["sampled"][0][0]
+        return {
+            "token_ids": row["token_ids"][: start + 3],
+            "sampled": [[start, start + 3]],
+            "logprobs": logps or row["logprobs"][:3],
+        }
+
+    rows = Talk(tokenizer, model).rows(2)
+    far = named([cut(row, [-0.01, -9.0, -0.02]) for row in rows])
+    assert far.fault != "none"
+    assert far.confidence < 0.9
+    assert named([cut(row, None) for row in rows]).fault == "none"
+
+
 def test_weights_are_stale_from_the_row_on_where_they_were_not_renewed(named, tokenizer, model, other):
     rows = Talk(tokenizer, other, late=model, since=4).rows()
     report = named(rows, also={"older": lambda: other, "innocent": lambda: rounded(other, Rounding("int4"))})

@@ -135,7 +135,9 @@ class MismatchCase:
         """The log differs from the model by more than rounding."""
         there_N = self.affected_N & self.known_N
         rows = len(np.unique(self.row_N[there_N]))
-        return there_N.sum() >= max(FEWEST, FEW_SHARE * self.known_N.sum()) and rows >= min(2, len(self.rows))
+        known = self.known_N.sum()
+        few = max(min(FEWEST, known), FEW_SHARE * known)
+        return bool(known) and there_N.sum() >= few and rows >= min(2, len(self.rows))
 
     @functools.cached_property
     def looked_N(self) -> Truths:

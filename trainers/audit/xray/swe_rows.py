@@ -338,7 +338,9 @@ def _shown(row: Foreign) -> str:
         line[1:] for line in row.patch.split("\n") if line.startswith(sign) and not line.startswith(sign * 3)
     )
     said = solution_lines(lines)
-    enough = len(said) >= 2 or any(len(line) >= 30 for line in said)
+    # A short line of code may stand in an issue by chance, and as a line of a patch it does not.
+    patched = bool(said) and all(f"{sign}{line}" in row.issue for line in lines.split("\n") if line.strip())
+    enough = len(said) >= 2 or any(len(line) >= 30 for line in said) or patched
     if enough and shares(lines, row.issue) >= 0.8:
         return f"the issue holds the repair: {quoted(max(said, key=len), 100)!r}"
     return ""
