@@ -25,7 +25,7 @@ from turnwise.envs.core import AgentEnv
 from turnwise.envs.planted import PlantedKind, plant
 from turnwise.envs.returned import check_generate, check_task
 from turnwise.envs.rivals import Rivals, default_rivals
-from turnwise.envs.sources import entry_point_of, is_source, load_class
+from turnwise.envs.sources import entry_point_of, is_source, load_class, module_at
 from turnwise.errors import EnvError, NotFoundError, TurnwiseError
 from turnwise.registry import load_plugins, not_found, package_of
 from turnwise.secrets import resolve_options
@@ -248,9 +248,9 @@ def get_suite(name: str) -> Suite:
 
     Args:
         name: as `turnwise list suites` has it; an environment's id, for the tasks that its generator makes with its own
-            defaults, as ``make(id).reset(seed=…)`` draws them; where an environment is written (``path/to/file.py``); or the
-            form and the place of published tasks (``humaneval:HumanEval.jsonl``), or a suite as planted tasks (``impossible:shop/quick``,
-            ``canary:shop/quick``).
+            defaults, as ``make(id).reset(seed=…)`` draws them; where an environment is written (``path/to/file.py``, and
+            ``path/to/file.py:family/suite`` of several that it registers); or the form and the place of published tasks
+            (``humaneval:HumanEval.jsonl``), or a suite as planted tasks (``impossible:shop/quick``, ``canary:shop/quick``).
 
     Returns:
         The suite: a name for generated tasks, in splits; ``size`` says where they repeat.
@@ -264,12 +264,28 @@ def get_suite(name: str) -> Suite:
         module, _, function = _forms[form].rpartition(":")
         return getattr(importlib.import_module(module), function)(path)
     if is_source(name):
-        return environment_suites(resolve(name))[0]
+        return _suite_at(name)
     if name in _envs and name not in _suites:
         return Suite(name, name, "the generator's defaults")
     if name not in _suites:
         raise _not_found("suite", name, _envs if _VERSION.search(name) else _suites)
     return _suites[name]
+
+
+def _suite_at(name: str) -> Suite:
+    """The suite of an environment that is not installed: ``FILE:family/suite``, or the only one of ``FILE``."""
+    where, _, said = name.rpartition(":")
+    if where and "/" in said:
+        module_at(where)
+        if said not in _suites:
+            raise _not_found("suite", said, _suites)
+        return _suites[said]
+    own = environment_suites(resolve(name))
+    if len(own) > 1:
+        names = ", ".join(suite.name for suite in own)
+        file = name if name.endswith(".py") else where
+        raise EnvError(f"{name} has several suites: {names}.", f"Name one: {file}:{own[0].name}.")
+    return own[0]
 
 
 def is_suite(name: str) -> bool:

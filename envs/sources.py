@@ -13,12 +13,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gymnasium
+
 from turnwise.blame import describe, remedy
 from turnwise.envs.core import AgentEnv
 from turnwise.envs.returned import check_class
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.extras import extra_of
 from turnwise.extras import missing as missing_library
+
+WRAP = "Write an AgentEnv that plays it: docs/how-to/gymnasium.md."
+"""The remedy where a class of Gymnasium's own stands."""
 
 _sound: set[type] = set()
 _locks: dict[str, threading.RLock] = {}  # of files that are modules: one thread runs each
@@ -54,6 +59,18 @@ def load_class(entry_point: str, said: str = "") -> type[AgentEnv[Any]]:
     return cls
 
 
+def module_at(where: str) -> ModuleType:
+    """The module at ``path/to/file.py`` or ``module``, as a command or a recipe names it from the current folder.
+
+    Raises:
+        EnvError: it is not there or cannot be imported.
+    """
+    if where.endswith(".py"):
+        return load_module(str(Path(where).expanduser().resolve()))
+    look_here()
+    return load_module(where)
+
+
 def entry_point_of(source: str) -> str:
     """``source`` in full: a file's absolute path, and the class even where it was left out.
 
@@ -83,7 +100,9 @@ def _check(cls: Any, entry_point: str, said: str) -> None:
     if not issubclass(cls, AgentEnv):
         raise EnvError(
             f"{entry_point} is no turnwise.AgentEnv{at}.",
-            "Inherit from turnwise.AgentEnv and write initial and transition (docs/writing-an-environment.md).",
+            WRAP
+            if issubclass(cls, gymnasium.Env)
+            else "Inherit from turnwise.AgentEnv and write initial and transition (docs/writing-an-environment.md).",
         )
     check_class(cls, AgentEnv)
 
@@ -152,8 +171,12 @@ def _run(name: str, file: Path) -> ModuleType:
 
 def environments_in(module: ModuleType) -> list[str]:
     """The environments that are written in a module."""
+    return _classes_in(module, AgentEnv)
+
+
+def _classes_in(module: ModuleType, base: type) -> list[str]:
     own = (cls for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__)
-    return [cls.__name__ for cls in own if issubclass(cls, AgentEnv)]
+    return [cls.__name__ for cls in own if issubclass(cls, base)]
 
 
 def _only_class(module: ModuleType, where: str) -> str:
@@ -163,6 +186,9 @@ def _only_class(module: ModuleType, where: str) -> str:
     if len(leaves) == 1:
         return leaves[0]
     if not names:
+        plain = _classes_in(module, gymnasium.Env)
+        if plain:
+            raise EnvError(f"{where} has no turnwise.AgentEnv: {plain[0]} is a gymnasium.Env.", WRAP)
         raise EnvError(
             f"{where} has no environment.", "It needs a class that inherits from turnwise.AgentEnv."
         )

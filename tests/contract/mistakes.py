@@ -144,7 +144,7 @@ MISTAKES = (
         "A plain `gymnasium.Env`",
         (("class LibraryDesk(AgentEnv[Desk])", "class LibraryDesk(gymnasium.Env)"),),
         "check",
-        "FILE has no environment. → It needs a class that inherits from turnwise.AgentEnv.",
+        "FILE has no turnwise.AgentEnv: LibraryDesk is a gymnasium.Env. → Write an AgentEnv that plays it: docs/how-to/gymnasium.md.",
     ),
     Mistake(
         "Rewards as a number",

@@ -68,7 +68,7 @@ class Scratch(Section):
     """The model can read sequences of at most this many tokens."""
     init: Literal["random", "induction"] = "induction"
     """This says how weights are initialised. `induction` sets attention heads such that the model can copy from its
-    context from the start; with `random` it has to learn that first."""
+    context from the start, which takes at least 2 layers and 4 heads; with `random` it has to learn that first."""
     text_episodes: Count = 200
     """The tokeniser is trained on the text of this many demonstration episodes."""
 

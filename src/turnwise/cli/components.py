@@ -34,7 +34,7 @@ def check(what: str, /, *, tasks: int = 0, quick: bool = False) -> VerbResult:
 def _components(what: str) -> list[Component]:
     """The components that are meant; none where it is an environment."""
     from turnwise.envs.registry import is_suite
-    from turnwise.envs.sources import environments_in, is_source, load_module, look_here
+    from turnwise.envs.sources import environments_in, is_source, module_at
     from turnwise.kinds import KINDS
     from turnwise.registry import components_in, get_component
 
@@ -44,9 +44,7 @@ def _components(what: str) -> list[Component]:
     if not is_source(what) or is_suite(what):
         return []
     where, _, wanted = what.rpartition(":") if not what.endswith(".py") else (what, "", "")
-    if not where.endswith(".py"):
-        look_here()
-    module = load_module(str(Path(where).expanduser().resolve()) if where.endswith(".py") else where)
+    module = module_at(where)
     if wanted in environments_in(module) or (not wanted and environments_in(module)):
         return []
     target = getattr(module, wanted, None)
