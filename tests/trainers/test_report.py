@@ -325,6 +325,7 @@ def test_where_nothing_was_trained_no_training_is_judged(tmp_path, learned):
     headline = verdict(read_run(tmp_path)).headline
     assert ("Training made no significant difference" in headline) == learned
     assert ("Nothing was trained by reinforcement" in headline) == (not learned)
+    assert ("docs/how-to/not-learning.md" in headline) == (not learned)
 
 
 def test_failed_episodes_are_part_of_the_headline(tmp_path):

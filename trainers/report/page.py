@@ -133,7 +133,7 @@ def verdict(run: ReportedRun) -> ComparisonVerdict | None:
     split = "held-out" if after.split == "test" else after.split
     headline = f"Training {verb} {split} success on {after.suite}."
     if run.trained is False:
-        headline = "Nothing was trained by reinforcement: no update had anything to learn from."
+        headline = "Nothing was trained by reinforcement: no update had anything to learn from (docs/how-to/not-learning.md)."
     left_out, played = sum(row.excluded for row in pairs[0]), sum(row.episodes for row in pairs[0])
     if left_out:
         headline += f" {left_out} of {played} episodes failed and do not count."

@@ -88,7 +88,9 @@ def train(
         if result.evaluations:
             console.print(comparison_table(result.evaluations))
         if not result.learned and not result.interrupted:
-            console.print("Nothing was learned by reinforcement: no update had anything to learn from.")
+            console.print(
+                "Nothing was learned by reinforcement: no update had anything to learn from (docs/how-to/not-learning.md)."
+            )
         state = "interrupted; go on with --resume" if result.interrupted else "done"
         console.print(f"{state} after {result.seconds:.0f} s, everything in {result.path}")
 
