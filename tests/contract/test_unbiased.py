@@ -1,6 +1,8 @@
 """A credit rule's expected update beside the exact policy gradient; tests/contract/test_parts.py tests each declaration."""
 
 import itertools
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import torch
 
 from turnwise.errors import TurnwiseError
 from turnwise.registry import components, get_component
+from turnwise.requirements import BrokenRequirement
+from turnwise.trainers.check import bias, tokens
 from turnwise.trainers.check.bias import EXACT, NOTABLE, SIZES, measure
 from turnwise.trainers.core import TokenCredit
 from turnwise.trainers.kit.groups import returns_to_go
@@ -138,3 +142,22 @@ def test_missing_signal_says_what_to_do() -> None:
     p = paths(STOPPING, lopsided(STOPPING))
     with pytest.raises(TurnwiseError, match="value"):
         expected_update(get_component("credit", "gae").build({}), p, 2, {})
+
+
+def test_a_bias_that_is_declared_wrongly_is_told_in_degrees_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bias, "measured", bias.measured.__wrapped__)  # other tests keep all processes
+    for module in (bias, tokens):
+        monkeypatch.setattr(module, "PROCESSES", (PROCESSES[0],))
+    with pytest.raises(BrokenRequirement) as told:
+        bias.bias_is_as_declared(replace(get_component("credit", "grpo"), bias="unbiased"))
+    assert re.fullmatch(
+        r"Its expected update over groups of 2 is not the policy gradient: chain [\d.]+° off, factor [\d.]+\. "
+        r'Correct the rule, or declare bias="biased: why"\.',
+        str(told.value),
+    )
+    with pytest.raises(BrokenRequirement, match=r'Declare bias="unbiased"'):
+        bias.bias_is_as_declared(replace(get_component("credit", "rloo"), bias="biased: by nothing"))
+    with pytest.raises(BrokenRequirement, match=r'factor [\d.]+\. Declare bias="unbiased"'):
+        tokens.bias_of_the_denominator(replace(get_component("reduce", "fixed_length"), bias="biased: a bit"))

@@ -19,7 +19,6 @@ from turnwise.trainers.lab.staleness import (
     MOST,
     Enumerated,
     Versions,
-    degrees_off,
     rules,
     versions,
     worst,
@@ -73,7 +72,7 @@ def test_the_ratio_of_tokens_corrects_actions_where_every_state_is_met_alike() -
     each = versions(process)
     rule = Enumerated(get_component("credit", "rloo"), each)
     for staleness in range(1, MOST + 1):
-        assert degrees_off(rule.under(each.behaviour(staleness), UNCUT.build()).bias) < 1e-4
+        assert rule.under(each.behaviour(staleness), UNCUT.build()).bias.degrees < 1e-4
 
 
 def test_the_enumeration_is_that_of_every_ordered_draw(given: list[Versions]) -> None:

@@ -10,12 +10,20 @@ import torch
 from turnwise.registry import Component, get_component
 from turnwise.requirements import NotTested, require
 from turnwise.trainers.core import Credit
-from turnwise.trainers.lab.exact import Bias, compare, expected_update, paths
+from turnwise.trainers.lab.exact import Bias, compare, expected_update, in_words, paths
 from turnwise.trainers.lab.processes import OBJECTIVES, PROCESSES, ProcessObjective, lopsided, signals
 
 EXACT = 1e-9
 NOTABLE = 1e-4
 SIZES = (2, 3)
+_BIASED = (
+    "Its expected update over groups of {n} is not the policy gradient: {off}. Correct the rule, or declare "
+    'bias="biased: why".'
+)
+_NO_BIAS = (
+    "On the small processes its expected update is the policy gradient, up to a factor at most. Declare "
+    'bias="unbiased", or "unbiased: up to the factor …".'
+)
 SMALL = ("chain", "stopping", "puzzle")  # few enough trajectories to list batches of two groups
 
 
@@ -51,19 +59,19 @@ def bias_is_as_declared(entry: Component) -> str:
     for (n, groups, _), found in measured(entry.name).items():
         worst = max(found.values(), key=lambda bias: bias.error)
         if entry.bias == "unbiased":
-            require(worst.error < EXACT, f"It is biased, for groups of {n}: {found}")
+            require(worst.error < EXACT, _BIASED.format(n=n, off=in_words(found)))
         elif kind == "unbiased":
             require("factor" in why, "Say up to which factor it is unbiased.")
             straight = all(bias.angle < EXACT and bias.scale > 0 for bias in found.values())
-            require(straight, f"It is biased, for groups of {n}: {found}")
-            require(spread(found) < EXACT, f"The factor differs between processes, groups of {n}: {found}")
+            require(straight, _BIASED.format(n=n, off=in_words(found)))
+            require(spread(found) < EXACT, _BIASED.format(n=n, off=in_words(found)))
             require(worst.error > NOTABLE, "It is unbiased without any factor: declare that.")
         elif kind == "changes the objective":
             _check_ascends(entry, n, groups)
         else:
             require(why.strip(), "Say why it is biased.")
             crooked |= any(bias.angle > NOTABLE for bias in found.values()) or spread(found) > NOTABLE
-    require(crooked == (kind == "biased"), f"Declared {entry.bias!r}, measured {measured(entry.name)}")
+    require(crooked == (kind == "biased"), _NO_BIAS)
     return f"{kind}, as declared"
 
 

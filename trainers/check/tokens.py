@@ -13,7 +13,7 @@ from turnwise.requirements import Requirements, require
 from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
 from turnwise.trainers.core import Reduce, RowMask, TokenBatch, TurnBatch
 from turnwise.trainers.kit.toy_batches import row_mask
-from turnwise.trainers.lab.exact import compare, expected_update, paths
+from turnwise.trainers.lab.exact import compare, expected_update, in_words, paths
 from turnwise.trainers.lab.processes import PROCESSES, lopsided
 
 ROWS = row_mask([[0, 0, -1, 1], [0, -1, 1, 1], [2, 2], [-1], [0, 1, 2]], trajectory=[0, 1, 1, 2, 3])
@@ -115,7 +115,11 @@ def bias_of_the_denominator(entry: Component) -> str:
     crooked = max(bias.angle for bias in found.values()) > 1e-3 or max(scales) - min(scales) > 1e-3
     even = found["chain"].angle < 1e-6
     require(even, "Where all trajectories are equally long, more than a factor is lost.")
-    require(crooked == entry.bias.startswith("biased"), f"Declared {entry.bias!r}, measured {found}")
+    right = "biased: why" if crooked else "unbiased"
+    require(
+        crooked == entry.bias.startswith("biased"),
+        f'Beside the policy gradient the expected update is {in_words(found)}. Declare bias="{right}".',
+    )
     return f"{entry.bias.partition(':')[0]}, as declared"
 
 

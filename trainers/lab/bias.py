@@ -6,7 +6,6 @@ What is declared beside each rule is set against the exact gradients of :mod:`tu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import asin, degrees
 from typing import NamedTuple
 
 from turnwise.registry import Component, components, get_component
@@ -124,9 +123,7 @@ does `pure`, whose objective asks for it), while the other rules learn to stay.
 def _degrees(bias: Bias) -> str:
     if bias.angle < 1e-9:
         return "0" if bias.scale > 0 else "none"
-    angle = degrees(asin(min(bias.angle, 1.0)))
-    angle = angle if bias.scale > 0 else 180 - angle
-    return f"{angle:.1f}" if angle > 0.05 else f"{angle:.2f}"
+    return f"{bias.degrees:.1f}" if bias.degrees > 0.05 else f"{bias.degrees:.2f}"
 
 
 if __name__ == "__main__":

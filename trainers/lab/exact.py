@@ -362,6 +362,23 @@ class Bias(NamedTuple):
     angle: float
     error: float
 
+    @property
+    def degrees(self) -> float:
+        """The angle between the two in degrees, from 0 to 180."""
+        acute = math.degrees(math.asin(min(self.angle, 1.0)))
+        return acute if self.scale >= 0 else 180 - acute
+
+
+def in_words(found: Mapping[str, Bias]) -> str:
+    """Write the bias on each process in words.
+
+    >>> in_words({"chain": Bias(scale=0.9, angle=0.5, error=0.6)})
+    'chain 30.0° off, factor 0.90'
+    """
+    return "; ".join(
+        f"{name} {bias.degrees:.1f}° off, factor {bias.scale:.2f}" for name, bias in found.items()
+    )
+
 
 def compare(update_SA: Tensor, gradient_SA: Tensor) -> Bias:
     """Measure the bias of an expected update.

@@ -8,7 +8,6 @@ the exact gradient of the newer one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import asin, degrees
 from typing import Any, NamedTuple
 
 import torch
@@ -134,15 +133,9 @@ def worst(
     """The largest angle over the processes, in degrees."""
     correction = one.build()
     return max(
-        degrees_off(rule.under(each.behaviour(staleness, in_flight=in_flight), correction).bias)
+        rule.under(each.behaviour(staleness, in_flight=in_flight), correction).bias.degrees
         for rule, each in zip(found, given, strict=True)
     )
-
-
-def degrees_off(bias: Bias) -> float:
-    """Between an expected update and the gradient, in degrees."""
-    of = degrees(asin(min(1.0, bias.angle)))
-    return of if bias.scale >= 0 else 180 - of
 
 
 def rules() -> list[Component]:
