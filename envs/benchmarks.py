@@ -67,25 +67,25 @@ BENCHMARKS: Mapping[str, tuple[Benchmark, ...]] = {
         Benchmark("harbor:PATH", "Folders of tasks of Harbor and Terminal-Bench.", "89 in Terminal-Bench 2", "the task's own verifier", "Docker, and what each task's image needs", "the task folders of github.com/laude-institute (terminal-bench)"),
     ),
     "reasoning-gym": (
-        Benchmark("reasoning-gym:DATASET", "Generated questions of reasoning.", "104 data sets without end", "its data sets", "243 MB", "turnwise worlds add reasoning-gym"),
+        Benchmark("reasoning-gym:DATASET", "Generated questions of reasoning.", "104 data sets without end", "its data sets", "313 MB", "turnwise worlds add reasoning-gym"),
     ),
     "textarena": (
-        Benchmark("textarena:GAME", "Games for one player.", "22 games without end", "the games", "137 MB", "turnwise worlds add textarena"),
+        Benchmark("textarena:GAME", "Games for one player.", "22 games without end", "the games", "163 MB", "turnwise worlds add textarena"),
     ),
     "textworld-express": (
         Benchmark("textworld-express:GAME", "TextWorldExpress, in published folds.", "8 games without end", "the games", "Java", "turnwise worlds add textworld-express"),
     ),
     "bfcl": (
-        Benchmark("bfcl:CATEGORY", "Function calls of one turn and of several (BFCL v4).", "2,475 rows of one turn with answers, 800 of several", "its own checkers", "76 MB", "turnwise worlds add bfcl"),
+        Benchmark("bfcl:CATEGORY", "Function calls of one turn and of several (BFCL v4).", "2,501 rows of one turn with answers, 1,140 without, 800 of several", "its own checkers", "40 MB", "turnwise worlds add bfcl"),
     ),
     "scienceworld": (
-        Benchmark("scienceworld:TASK", "A school laboratory.", "30 types, 7,207 variations", "its own score", "Java, 34 MB", "turnwise worlds add scienceworld"),
+        Benchmark("scienceworld:TASK", "A school laboratory.", "30 types, 7,207 variations", "its own score", "Java, 29 MB", "turnwise worlds add scienceworld"),
     ),
     "tau2": (
-        Benchmark("tau2:DOMAIN", "τ²-bench: an agent and a user on the phone.", "airline 50, retail 114, telecom 114", "its own evaluator", "723 MB, and a policy for the user", "turnwise worlds add tau2"),
+        Benchmark("tau2:DOMAIN", "τ²-bench: an agent and a user on the phone.", "airline 50, retail 114, telecom 114", "its own evaluator", "927 MB, and a policy for the user", "turnwise worlds add tau2"),
     ),
     "verifiers": (
-        Benchmark("verifiers:TASKSET", "Tasksets of verifiers v1, for one agent.", "the taskset's", "the taskset", "320 MB", "turnwise worlds add verifiers"),
+        Benchmark("verifiers:TASKSET", "Tasksets of verifiers v1, for one agent.", "the taskset's", "the taskset", "490 MB", "turnwise worlds add verifiers"),
     ),
     "openenv": (
         Benchmark("openenv:URL", "Any server of OpenEnv's protocol.", "the server's seeds", "the server", "the server", "turnwise worlds add openenv"),

@@ -293,6 +293,11 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         now = self._require_episode()
         return derive_rng(type(self).__name__, now.task.id, now.seed, now.turn, *names)
 
+    def within_limit(self, text: str) -> str:
+        """Return a text as far as an observation may be long, and how much was cut (E8)."""
+        cut = len(text) - self.observation_limit
+        return f"{text[: self.observation_limit]}\n[… {cut} characters cut]" if cut > 0 else text
+
     # --- inside ----------------------------------------------------------------------------------
 
     def _to_others(self, state: State, change: Transition[State], action: Message, info: Info) -> Messages:
@@ -365,9 +370,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
                 if open_calls
                 else observation
             )
-        if len(observation) > self.observation_limit:
-            cut = len(observation) - self.observation_limit
-            observation = f"{observation[: self.observation_limit]}\n[… {cut} characters cut]"
+        observation = self.within_limit(observation)
         if calls:
             answer = Message("tool", observation, tool_call_id=calls[-1].id)
             rest = [call for call in calls[:-1] if call.id != calls[-1].id]

@@ -31,7 +31,12 @@ class BfclEnv(ForeignEnv):
         if not category or knobs:
             raise EnvError("BFCL-v0 has no tasks of its own.", "Name a category: bfcl:simple_python.")
         row = rng.randrange(_categories()[category]) if index is None else index
-        return Task(ENV, f"BFCL v4 {category}, row {row}", {"category": category, "index": row})
+        options: dict[str, Json] = {"category": category, "index": row}
+        if not category.startswith("multi_turn"):
+            options["turn_limit"] = 1  # the first message is the answer, also one that cannot be read
+        if category == "live_relevance":
+            options["gold_known"] = False  # any call is right
+        return Task(ENV, f"BFCL v4 {category}, row {row}", options)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ A subclass names the interpreter and the file that runs in it, and makes tasks; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import ClassVar
@@ -15,7 +16,7 @@ from turnwise.envs.foreign.actions import act_of, message_of, tools_of
 from turnwise.envs.foreign.live import LiveWorld, WorldProgram
 from turnwise.envs.foreign.named import python_of
 from turnwise.envs.foreign.state import ForeignState
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Message, Messages
 from turnwise.envs.replaying import ReplayedEnv, WorldPool
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.core import Tool, ToolError
@@ -78,9 +79,12 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
         if said.refused:
             raise ToolError(said.refused)
         after, first = state.after(live.place.acts, live.place.heard, said), self.agents[0]
+        shown = said.shown(action.tool_calls)
+        if isinstance(shown, Messages):
+            shown = Messages(replace(one, content=self.within_limit(one.content)) for one in shown)
         if state.agent == first or not said.rewards:
-            return Transition(after, said.text, said.rewards, said.end, said.details)
-        return Transition(after, said.text, {}, said.end, said.details, rewards_to={first: said.rewards})
+            return Transition(after, shown, said.rewards, said.end, said.details)
+        return Transition(after, shown, {}, said.end, said.details, rewards_to={first: said.rewards})
 
     def gold(self, state: ForeignState) -> Message | str:
         """The next action of the world's own plan, as far as exactly the plan was followed so far."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message, Messages
 from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, canonical
+from turnwise.tools.core import ToolCall
 
 
 class ForeignSeat(NamedTuple):
@@ -45,7 +47,7 @@ class WorldAnswer(NamedTuple):
     """One answer of a world: what it shows, pays and offers, and whether that was the end.
 
     ``refused`` is the answer to an action that means nothing there and changed nothing. ``agent`` acts next, where several do; the
-    rewards are the first agent's.
+    rewards are the first agent's. ``results`` has what each call came to, in their order, and stands in the place of ``text``.
     """
 
     text: str = ""
@@ -57,6 +59,14 @@ class WorldAnswer(NamedTuple):
     tools: str = ""  # left out: as before
     details: Mapping[str, Json] = {}
     agent: str = ""  # left out: as before
+    results: tuple[str, ...] = ()
+
+    def shown(self, calls: Sequence[ToolCall]) -> str | Messages:
+        """Return what the agent sees: a result for each call that it made by its id, else all of it as one text."""
+        if not self.results or len(calls) != len(self.results):
+            return "\n".join(self.results) or self.text
+        pairs = zip(calls, self.results, strict=True)
+        return Messages(Message("tool", result, tool_call_id=call.id) for call, result in pairs)
 
     @property
     def heard(self) -> Json:
@@ -69,6 +79,7 @@ class WorldAnswer(NamedTuple):
             *self[4:7],
             dict(self.details),
             self.agent,
+            list(self.results),
         ]
 
 
@@ -94,13 +105,14 @@ def read_answer(value: Json) -> WorldAnswer:
         raise _odd("rewards", rewards)
     if end is not None and end not in list(EndReason):
         raise _odd("end", end)
-    offered = given.get("admissible") or []
-    if not isinstance(offered, list) or not all(isinstance(each, str) for each in offered):
-        raise _odd("admissible", offered)
+    for name in ("admissible", "results"):
+        several = given.get(name) or []
+        if not isinstance(several, list) or not all(isinstance(each, str) for each in several):
+            raise _odd(name, several)
     return WorldAnswer(
         given.get("text", ""), {name: float(paid) for name, paid in rewards.items()}, end and EndReason(end),
-        given.get("refused", ""), tuple(offered), given.get("system", ""), canonical(given["tools"]) if "tools" in given else "",
-        given.get("details") or {}, given.get("agent", ""),
+        given.get("refused", ""), tuple(given.get("admissible") or ()), given.get("system", ""), canonical(given["tools"]) if "tools" in given else "",
+        given.get("details") or {}, given.get("agent", ""), tuple(given.get("results") or ()),
     )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ class NumbersSide:
             return {"text": "Over.", "rewards": {"outcome": 1.0}, "end": "solved"}
         if act.get("calls"):
             self.turns -= 1
-            return {"text": f"You see {self.options['number']}."}
+            return {"results": [f"You see {self.options['number'] + n}." for n in range(len(act["calls"]))]}
         return {"agent": "agent", "text": act["text"]}
 
     def gold(self):
@@ -86,6 +86,9 @@ class NumbersSide:
 
     def mumbles(self):
         return {"text": 3}
+
+    def scatters(self):
+        return {"results": [1, 2]}
 
     def floods(self):
         return {"text": "x" * (2 << 20)}

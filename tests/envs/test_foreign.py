@@ -92,6 +92,7 @@ def test_a_world_outlives_its_environment():
         ("lies", "rewards = "),
         ("invents", "the field 'reward'"),
         ("mumbles", "text = 3"),
+        ("scatters", r"results = \[1, 2\]"),
         ("floods", "longer than"),
     ],
 )
@@ -207,5 +208,25 @@ def test_two_agents_have_seats_of_their_own_and_the_reward_is_the_first_ones():
             {"agent": {"outcome": 1.0}},
             "solved",
         )
+    finally:
+        env.close()
+
+
+def test_each_call_of_a_message_is_answered_by_its_own_result_and_each_result_is_capped(monkeypatch):
+    env = StandInPair()
+    two = tuple(ToolCall("look", {}, name) for name in ("a", "b"))
+    try:
+        env.reset(options={"task": Task("test/StandIn-v0", "a number", {"number": 500, "partner": True})})
+        env.step("say 3")
+        seen = env.step(Message("assistant", "", two)).observation
+        assert [(one.role, one.tool_call_id, one.content) for one in seen] == [
+            ("tool", "a", "You see 500."),
+            ("tool", "b", "You see 501."),
+        ]
+        written = env.step('{"name": "look", "arguments": {}}').observation  # a call without an id
+        assert [(one.role, one.content) for one in written] == [("user", "You see 500.")]
+        monkeypatch.setattr(StandInPair, "observation_limit", 3)
+        cut = env.step(Message("assistant", "", two)).observation
+        assert [one.content for one in cut] == ["You\n[… 9 characters cut]"] * 2
     finally:
         env.close()

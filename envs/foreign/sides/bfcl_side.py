@@ -1,6 +1,7 @@
 """BFCL v4's side: function calls judged by its own checkers, in one turn or several. Runs in the world's interpreter.
 
-The checkers import every vendor's client by way of one module, which is replaced here: its packages are not needed then.
+Rows, tools and judgements are the package's. What it imports beside them (every vendor's client, parsers of prompted text, locks of
+files) takes no part in these, and is replaced here: its packages are not needed then.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -11,17 +12,23 @@ import collections
 import json
 import sys
 import types
-from pathlib import Path
 from typing import Any
+from unittest import mock
 
 _models: Any = types.ModuleType("bfcl_eval.constants.model_config")
 _models.MODEL_CONFIG_MAPPING = collections.defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=True))
 sys.modules["bfcl_eval.constants.model_config"] = _models
+for _unused in ("filelock", "tenacity", "tree_sitter", "tree_sitter_java", "tree_sitter_javascript"):
+    sys.modules.setdefault(_unused, mock.MagicMock())
 
-import bfcl_eval  # type: ignore[import-not-found]
-from bfcl_eval.constants.enums import Language  # type: ignore[import-not-found]
-from bfcl_eval.constants.executable_backend_config import (  # type: ignore[import-not-found]
-    MULTI_TURN_FUNC_DOC_FILE_MAPPING,
+from bfcl_eval.constants.default_prompts import (  # type: ignore[import-not-found]
+    DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC,
+    MAXIMUM_STEP_LIMIT,
+)
+from bfcl_eval.constants.enums import Language, ModelStyle  # type: ignore[import-not-found]
+from bfcl_eval.constants.eval_config import (  # type: ignore[import-not-found]
+    POSSIBLE_ANSWER_PATH,
+    PROMPT_PATH,
 )
 from bfcl_eval.constants.type_mappings import GORILLA_TO_OPENAPI  # type: ignore[import-not-found]
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # type: ignore[import-not-found]
@@ -31,56 +38,63 @@ from bfcl_eval.eval_checker.multi_turn_eval import (  # type: ignore[import-not-
 from bfcl_eval.eval_checker.multi_turn_eval import (  # type: ignore[import-not-found]
     multi_turn_utils as running,
 )
+from bfcl_eval.model_handler.utils import convert_to_tool  # type: ignore[import-not-found]
+from bfcl_eval.utils import (  # type: ignore[import-not-found]
+    is_multi_turn,
+    load_dataset_entry,
+    load_ground_truth_entry,
+)
 
-_DATA = Path(bfcl_eval.__file__).parent / "data"
-_NEW_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
 _AT_ONCE = (
     10  # calls of the published solution in one message: some turns have more than the limit of messages
 )
-_MOST_STEPS = 20  # calls without a word in one turn; the published limit
+_ELSEWHERE = ("memory", "web_search", "sensitivity")  # need judges of text, backends, prompted calls
+_LANGUAGES = {"simple_java": Language.JAVA, "simple_javascript": Language.JAVASCRIPT}
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+class BfclRows:
+    """A category: its rows as a model is shown them, as they are judged, and their answers, in their published order."""
+
+    def __init__(self, name: str) -> None:
+        self.shown = load_dataset_entry(name, include_prereq=False)
+        self.judged = load_dataset_entry(name, include_prereq=False, include_language_specific_hint=False)
+        answered = (POSSIBLE_ANSWER_PATH / f"BFCL_v4_{name}.json").is_file()
+        self.answers = [each["ground_truth"] for each in load_ground_truth_entry(name)] if answered else []
 
 
 class BfclSide:
     """A row of a category."""
 
     def __init__(self) -> None:
-        self.read: dict[str, list[dict[str, Any]]] = {}
+        self.read: dict[str, BfclRows] = {}
         self.count = 0
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """Begin a row."""
-        self.category = options["category"]
-        rows, answers = self._category(self.category)
-        self.row = rows[options["index"]]
-        self.answer = next((each["ground_truth"] for each in answers if each["id"] == self.row["id"]), [])
+        self.category, number = options["category"], options["index"]
+        if self.category not in self.read:
+            self.read[self.category] = BfclRows(self.category)
+        rows = self.read[self.category]
+        self.row, self.answer = rows.judged[number], rows.answers[number] if rows.answers else []
+        self.functions = list(rows.shown[number]["function"])
         self.turn, self.steps = 0, [[]]
-        if not self.category.startswith("multi_turn"):
-            self.functions = self.row["function"]
-            text = "\n\n".join(message["content"] for message in self.row["question"][0])
-            return {"text": text, "tools": self._tools()}
-        for name in [name for name in vars(running) if name.endswith("_instance")]:
-            delattr(running, name)
-        self.count += 1  # instances are kept by name, so that a row played again needs another
-        missed = self.row.get("missed_function", {})
-        self.late = {int(turn): set(names) for turn, names in missed.items()}
-        files = [MULTI_TURN_FUNC_DOC_FILE_MAPPING[name] for name in self.row["involved_classes"]]
-        self.every = [each for file in files for each in _rows(_DATA / "multi_turn_func_doc" / file)]
+        if is_multi_turn(self.category):
+            for name in [name for name in vars(running) if name.endswith("_instance")]:
+                delattr(running, name)
+            self.count += 1  # instances are kept by name, so that a row played again needs another
+            self.late = rows.shown[number].get("missed_function", {})
         return self._asked()
 
     def step(self, act: dict[str, Any]) -> dict[str, Any]:
         """Judge the calls of a row of one turn; carry them out in one of several, where words end a turn."""
         calls = act.get("calls", [])
-        if not self.category.startswith("multi_turn"):
+        if not is_multi_turn(self.category):
             return self._ended(self._is_right(calls))
         if calls:
-            if len(self.steps[-1]) >= _MOST_STEPS:
+            if len(self.steps[-1]) >= MAXIMUM_STEP_LIMIT:
                 return self._ended(False, "Too many steps in one turn.")
             written = [
-                f"{call['name']}({', '.join(f'{k}={v!r}' for k, v in call['arguments'].items())})"
+                f"{call['name']}({','.join(f'{k}={v!r}' for k, v in call['arguments'].items())})"
                 for call in calls
             ]
             self.steps[-1].append(written)
@@ -89,7 +103,7 @@ class BfclSide:
                 involved_classes=self.row["involved_classes"], model_name=f"played_{self.count}",
                 test_entry_id=self.row["id"], long_context="long_context" in self.category,
             )  # fmt: skip
-            return {"text": "\n".join(results), "tools": self._tools()}
+            return {"results": results}
         self.turn += 1
         if self.turn < len(self.row["question"]):
             self.steps.append([])
@@ -99,9 +113,11 @@ class BfclSide:
         )
         return self._ended(found["valid"], str(found.get("error_type", "")))
 
-    def gold(self) -> list[Any]:
-        """The first of the possible answers, or the published calls turn by turn."""
-        if self.category.startswith("multi_turn"):
+    def gold(self) -> list[Any] | None:
+        """The first of the possible answers, or the published calls turn by turn; none where any call is right."""
+        if "irrelevance" not in self.category and not self.answer:
+            return None
+        if is_multi_turn(self.category):
             acts: list[Any] = []
             for written in self.answer:
                 calls = [self._parsed(call) for call in written]
@@ -109,10 +125,7 @@ class BfclSide:
                 acts.append("That is done.")
             return acts
         calls = [
-            {
-                "name": name.replace(".", "_"),
-                "arguments": {k: v for k, given in arguments.items() if (v := _first(given)) != ""},
-            }
+            {"name": name.replace(".", "_"), "arguments": self._arguments(name, arguments)}
             for each in self.answer
             for name, arguments in each.items()
         ]
@@ -120,77 +133,63 @@ class BfclSide:
 
     def list(self, asked: dict[str, Any]) -> dict[str, int]:
         """How many rows each category has."""
-        names = sorted(path.stem.removeprefix("BFCL_v4_") for path in _DATA.glob("BFCL_v4_*.json"))
-        played = [
-            name
+        names = sorted(path.stem.removeprefix("BFCL_v4_") for path in PROMPT_PATH.glob("BFCL_v4_*.json"))
+        return {
+            name: len((PROMPT_PATH / f"BFCL_v4_{name}.json").read_text("utf-8").splitlines())
             for name in names
-            if not name.endswith(
-                ("memory", "web_search", "java", "javascript", "sensitivity", "live_relevance")
-            )
-        ]
-        return {name: len(self._category(name)[0]) for name in played}
+            if not name.endswith(_ELSEWHERE)
+        }
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _category(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        for kind in ("", "possible_answer/"):
-            path = _DATA / f"{kind}BFCL_v4_{name}.json"
-            if kind + name not in self.read:
-                self.read[kind + name] = _rows(path) if path.is_file() else []
-        return self.read[name], self.read[f"possible_answer/{name}"]
-
     def _asked(self) -> dict[str, Any]:
-        held = {name for turn, names in self.late.items() if turn > self.turn for name in names}
-        self.functions = [each for each in self.every if each["name"] not in held]
-        said = "\n\n".join(message["content"] for message in self.row["question"][self.turn])
-        return {"text": said or _NEW_FUNCTIONS, "tools": self._tools()}
+        """What the user says in this turn, and the functions that there are; those that were missing come with a sentence."""
+        added = getattr(self, "late", {}).get(str(self.turn), []) if is_multi_turn(self.category) else []
+        self.functions += added
+        messages = self.row["question"][self.turn]
+        said = [message["content"] for message in messages if message["role"] != "system"]
+        rules = [message["content"] for message in messages if message["role"] == "system"]
+        text = "\n\n".join(said) or DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC
+        made = convert_to_tool(self.functions, GORILLA_TO_OPENAPI, ModelStyle.OPENAI_COMPLETIONS)
+        tools = [
+            {key: tool["function"][key] for key in ("name", "description", "parameters")} for tool in made
+        ]
+        return {"text": text, "system": "\n\n".join(rules), "tools": tools}
 
     def _is_right(self, calls: list[Any]) -> bool:
-        if "irrelevance" in self.category:
-            return not calls
+        if "relevance" in self.category:
+            return bool(calls) != ("irrelevance" in self.category)
         made = [{call["name"]: call["arguments"]} for call in calls]
-        judged = ast_checker(
-            self.row["function"], made, self.answer, Language.PYTHON, self.category, "turnwise"
-        )
+        language = _LANGUAGES.get(self.category, Language.PYTHON)
+        judged = ast_checker(self.row["function"], made, self.answer, language, self.category, "turnwise")
         return bool(judged["valid"])
 
     def _ended(self, right: bool, why: str = "") -> dict[str, Any]:
         text = "Right." if right else f"Wrong. {why}".strip()
         return {"text": text, "rewards": {"outcome": float(right)}, "end": "solved" if right else "failed"}
 
+    def _arguments(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """The first possible value of each argument; in Java and JavaScript as it is written there."""
+        chosen = {key: value for key, values in given.items() if (value := _first(values)) != ""}
+        language = _LANGUAGES.get(self.category)
+        if language is None:
+            return chosen
+        about = next(each for each in self.row["function"] if each["name"] == name)["parameters"][
+            "properties"
+        ]
+        return {key: _literal(value, about[key], language) for key, value in chosen.items()}
+
     def _parsed(self, call: str) -> dict[str, Any]:
         node = ast.parse(call, mode="eval").body
         assert isinstance(node, ast.Call)
         name = ast.unparse(node.func).rpartition(".")[2]
-        names = next(
-            (list(each["parameters"]["properties"]) for each in self.every if each["name"] == name), []
-        )
+        every = [*self.functions, *(each for held in self.late.values() for each in held)]
+        names = next((list(each["parameters"]["properties"]) for each in every if each["name"] == name), [])
         arguments = {key: ast.literal_eval(value) for key, value in zip(names, node.args, strict=False)}
         return {
             "name": name,
             "arguments": arguments | {k.arg: ast.literal_eval(k.value) for k in node.keywords},
         }
-
-    def _tools(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": each["name"].replace(".", "_"),
-                "description": each["description"],
-                "parameters": _schema(each["parameters"]),
-            }
-            for each in self.functions
-        ]
-
-
-def _schema(value: Any) -> Any:
-    """A schema with the names of types that JSON Schema has."""
-    if isinstance(value, list):
-        return [_schema(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    kind = value.get("type")
-    known = {"type": GORILLA_TO_OPENAPI.get(kind, "string")} if isinstance(kind, str) else {}
-    return {key: _schema(each) for key, each in value.items()} | known
 
 
 def _first(given: Any) -> Any:
@@ -201,6 +200,32 @@ def _first(given: Any) -> Any:
     if isinstance(value, list):
         return [_first([each]) if isinstance(each, dict) else each for each in value]
     return value
+
+
+def _literal(value: Any, about: dict[str, Any], language: Any) -> str:
+    """A value as Java or JavaScript write it, by the type that the function's row names."""
+    kind, nested = about.get("type", "any"), {"type": about.get("items", {}).get("type", "any")}
+    if isinstance(value, str):
+        return value
+    if language == Language.JAVASCRIPT:
+        return f"{value}n" if kind == "Bigint" else json.dumps(value)
+    if isinstance(value, dict):
+        puts = " ".join(f'put("{key}", {_quoted(each, {}, language)});' for key, each in value.items())
+        return f"new HashMap<String, Object>() {{{{ {puts} }}}}"
+    if isinstance(value, list):
+        inner = ", ".join(_quoted(each, nested, language) for each in value)
+        if kind == "Array":
+            return f"new {nested['type']}[]{{{inner}}}"
+        return (
+            f"new ArrayList<{nested['type']}>(Arrays.asList({inner}))"
+            if value
+            else f"new ArrayList<{nested['type']}>()"
+        )
+    return json.dumps(value) + {"long": "L", "float": "f"}.get(kind, "")
+
+
+def _quoted(value: Any, about: dict[str, Any], language: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else _literal(value, about, language)
 
 
 SIDE = BfclSide

@@ -40,7 +40,7 @@ class Tau2Side:
         self.env.set_state(state and state.initialization_data, state and state.initialization_actions, [])
         self.messages: list[Any] = [DEFAULT_FIRST_AGENT_MESSAGE.model_copy()]
         self.speaker, self.steps, self.errors, self.told = "user", 0, 0, set()
-        return self._to("user", self.messages[0].content)
+        return self._to("user", {"text": self.messages[0].content})
 
     def step(self, act: dict[str, Any]) -> dict[str, Any]:
         """Words go to the other one, calls to the environment, whose answer comes back."""
@@ -57,20 +57,23 @@ class Tau2Side:
         self.steps += 1
         if calls:
             answers = [self.env.get_response(call) for call in calls]
+            self.env.sync_tools()  # a call that failed has not done it
             self.messages += answers
             self.steps += 1
             self.errors += sum(answer.error for answer in answers)
             if self.errors >= DEFAULT_MAX_ERRORS:
                 return self._over(TerminationReason.TOO_MANY_ERRORS)
-            text, then = "\n".join(answer.content for answer in answers), self.speaker
+            told = {"results": [answer.content for answer in answers]}
+            then = self.speaker
         else:
             if self.speaker == "user" and UserSimulator.is_stop(said):
                 return self._over(TerminationReason.USER_STOP)
-            text, then = act["text"], "agent" if self.speaker == "user" else "user"
+            told = {"text": act["text"]}
+            then = "agent" if self.speaker == "user" else "user"
         return (
             self._over(TerminationReason.MAX_STEPS)
             if self.steps >= DEFAULT_MAX_STEPS
-            else self._to(then, text)
+            else self._to(then, told)
         )
 
     def gold(self) -> list[Any]:
@@ -91,10 +94,10 @@ class Tau2Side:
         """The names of the tasks of each domain, by its published lists."""
         return {name: registry.get_task_splits_loader(name)() for name in DOMAINS}
 
-    def _to(self, agent: str, text: str) -> dict[str, Any]:
+    def _to(self, agent: str, told: dict[str, Any]) -> dict[str, Any]:
         self.speaker = agent
         if agent in self.told:
-            return {"agent": agent, "text": text}
+            return {"agent": agent, **told}
         self.told.add(agent)
         if agent == "agent":
             tools = self.env.get_tools()
@@ -103,7 +106,7 @@ class Tau2Side:
             tools = self.env.get_user_tools() if self.env.user_tools is not None else None
             system = UserSimulator(tools=tools, instructions=str(self.task.user_scenario)).system_prompt
         specs = [tool.openai_schema["function"] for tool in tools or []]
-        return {"agent": agent, "text": text, "system": system, "tools": specs}
+        return {"agent": agent, **told, "system": system, "tools": specs}
 
     def _over(self, why: Any) -> dict[str, Any]:
         run = SimulationRun(
