@@ -375,7 +375,13 @@ def _maker(env_workers: int | WorkerPool) -> Generator[Maker]:
 
 def run_episodes(requests: Sequence[Request], policy: PolicyMap, **options: Any) -> list[Episode]:
     """:func:`rollout` for callers that have no event loop."""
-    return asyncio.run(rollout(requests, policy, **options))
+    episodes: list[Episode] = []
+
+    async def gather() -> None:  # of what a task returns, `asyncio.run` writes the text when it ends
+        episodes.extend(await rollout(requests, policy, **options))
+
+    asyncio.run(gather())
+    return episodes
 
 
 def _spent(episode: MultiAgentEpisode, limits: Limits, started: float) -> EndReason | None:

@@ -28,7 +28,6 @@ FILES: dict[str, str] = {
     "envs/returned.py": "what an author's methods may return",
     "envs/toolworld/users.py": "one user",
     "agents/core.py": "the vocabulary of agents",
-    "agents/log/records.py": "one line of a log",
     "agents/tokens/renderer.py": "messages ⇄ tokens",
     "trainers/recipe/compatible.py": "which choices go together",
     "trainers/run/trainer.py": "one run, update by update",

@@ -29,7 +29,7 @@ from turnwise.agents.engines.loop import EngineLoop
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy, sampling_seed
 from turnwise.agents.policies.scripted import scripted
-from turnwise.agents.rollout import Request, rollout, rollout_episode
+from turnwise.agents.rollout import Request, rollout_episode, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.work import TokenWork
 from turnwise.envs.bench.memory import BenchmarkFigure
@@ -213,19 +213,17 @@ class SuiteClient:
             tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder,
             EpisodeLog(Path(folder) / "episodes.jsonl.zst") as log,
         ):
-            return asyncio.run(
-                rollout(
-                    requests,
-                    policy,
-                    concurrency=self.load.concurrency,
-                    on_episode=lambda _, episode: log.append(episode),
-                )
+            return run_episodes(
+                requests,
+                policy,
+                concurrency=self.load.concurrency,
+                on_episode=lambda _, episode: log.append(episode),
             )
 
 
 def _texts(tasks: Sequence[Task]) -> Iterator[str]:
     """Yield the texts of the gold agent's episodes, to learn a vocabulary from."""
-    for episode in asyncio.run(rollout([Request(task, 0) for task in tasks], scripted("gold"))):
+    for episode in run_episodes([Request(task, 0) for task in tasks], scripted("gold")):
         for turn in episode.trajectory.turns:
             yield from (str(message) for message in (*turn.observation, turn.action))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import json
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +34,7 @@ from turnwise.agents.core import (
     VersionSpan,
 )
 from turnwise.agents.log.forms import check_form, read_json
+from turnwise.agents.log.line import chain_link, encode, written_line
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class, file_of
@@ -160,9 +160,7 @@ def to_line(record: Record) -> str:
         },
     }
     try:
-        for agent in data["agents"].values():
-            _chain(agent)
-        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+        return written_line(data, episode.task)
     except (ValueError, TypeError, RecursionError) as error:
         raise _unwritable(record, data, error) from None
 
@@ -293,14 +291,6 @@ def _from_trajectory(
     return {"turns": turns, "final": trajectory.final.to_json(), "chain": ""}
 
 
-def _chain(agent: dict[str, Any]) -> None:
-    """Give each turn the hash of all observations up to it."""
-    chain = ""
-    for turn in agent["turns"]:
-        turn["chain"] = chain = _link(chain, turn["observation"])
-    agent["chain"] = _link(chain, agent["final"])
-
-
 def _from_turn(turn: Turn) -> dict[str, Json]:
     reply = turn.reply
     return {
@@ -335,10 +325,10 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
 def _to_trajectory(name: str, data: Mapping[str, Any]) -> Trajectory:
     chain = ""
     for number, turn in enumerate(data["turns"], 1):
-        chain = _link(chain, turn["observation"])
+        chain = chain_link(chain, encode(turn["observation"]))
         if chain != turn["chain"]:
             raise ValueError(f"the observation of turn {number} does not match its hash")
-    if _link(chain, data["final"]) != data["chain"]:
+    if chain_link(chain, encode(data["final"])) != data["chain"]:
         raise ValueError("the last observation does not match its hash")
     return Trajectory(
         tuple(_to_turn(turn) for turn in data["turns"]), name, Messages.from_json(data["final"])
@@ -403,8 +393,3 @@ def _to_served(data: Mapping[str, Any]) -> Served:
 
 def _to_act(data: Mapping[str, Any]) -> Act:
     return Act(Message.from_json(data["message"]), data["number"], data["turns"], data["bad_action"])
-
-
-def _link(chain: str, observation: Json) -> str:
-    text = json.dumps(observation, separators=(",", ":"))
-    return hashlib.blake2b(f"{chain}{text}".encode(), digest_size=8).hexdigest()

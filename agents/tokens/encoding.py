@@ -18,9 +18,10 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.agents.tokens.shared import TextCache, shared_length
+from turnwise.agents.tokens.shared import shared_length
 from turnwise.agents.tokens.work import TokenWork
 from turnwise.errors import TurnwiseError
+from turnwise.text_cache import TextCache
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -22,10 +22,10 @@ from turnwise.agents.contexts.core import Look, TokenCounter
 from turnwise.agents.tokens.encoding import MOST_KEPT, ControlToken, Encoder, plain
 from turnwise.agents.tokens.frames import TailFrames
 from turnwise.agents.tokens.growing import GrowingChat
-from turnwise.agents.tokens.shared import TextCache
 from turnwise.agents.tokens.telling import told_below
 from turnwise.agents.tokens.template import SENTINEL, Chat, ChatTemplate, Entry, ToolsFormat, template_source
 from turnwise.envs.messages import Message
+from turnwise.text_cache import TextCache
 from turnwise.tools.core import Tool, ToolCall
 from turnwise.tools.thoughts import closing, ends_a_tag, left_open
 

@@ -31,6 +31,7 @@ from turnwise.agents.core import (
     VersionSpan,
     after,
 )
+from turnwise.agents.log import line
 from turnwise.agents.log.episode_log import (
     EpisodeLog,
     LogPlace,
@@ -153,10 +154,32 @@ def test_a_record_survives_its_line_exactly(record, advantages):
             if t.turns
         },
     )
-    line = to_line(record)
-    assert "\n" not in line
-    assert from_line(line) == record
-    assert to_line(from_line(line)) == line
+    text = to_line(record)
+    assert "\n" not in text
+    assert text == json.dumps(json.loads(text), separators=(",", ":")), "it is put together of texts"
+    assert from_line(text) == record
+    assert to_line(from_line(text)) == text
+
+
+def test_a_group_writes_its_task_and_its_first_prompt_once(monkeypatch):
+    task, prompt = Task("turnwise/Shop-v0", "Buy a mug.", {"note": "x" * 2_000}), tuple(range(3_000))
+    group = [
+        Episode(task, seed, {"agent": Trajectory((_said(prompt), _said((seed, 7))))}, Outcome.OK)
+        for seed in range(4)
+    ]
+    wrote, ids = list[int](), list[int]()
+    encode, written_ids = line.encode, line._written_ids
+    monkeypatch.setattr(line, "encode", lambda value: wrote.append(len(text := encode(value))) or text)
+    monkeypatch.setattr(line, "_written_ids", lambda some: ids.append(len(some)) or written_ids(some))
+    for episode in group:
+        assert from_line(to_line(Record(episode))).episode == episode
+    assert sum(wrote) < 2 * 2_000 + 4 * 1_000
+    assert sum(ids) == 3_000 + 4 * 2 + 4 * 2 * 1
+
+
+def _said(prompt: tuple[int, ...]) -> Turn:
+    reply = Reply(Message("assistant", "a"), prompt, (5,), (-0.5,), (VersionSpan(0, 0),))
+    return Turn(Messages([Message("user", "Go on.")]), reply, 0.0, {}, "key")
 
 
 def test_a_log_of_another_format_is_told_as_such_and_never_cut(tmp_path, episodes):

@@ -10,18 +10,26 @@ import heapq
 import math
 import statistics
 from collections.abc import Coroutine
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 pytest.importorskip("torch")
 
-from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
+from turnwise.agents.core import Episode, History, Outcome, Reply, Trajectory, Turn, VersionSpan
 from turnwise.agents.execution.admission import Admission, Pressure
+from turnwise.agents.policies.scripted import scripted
 from turnwise.envs.messages import Message, Messages
 from turnwise.errors import RunError
 from turnwise.tasks.core import Task, derive_rng
+from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.ahead import Lag, PlayAhead, check_lag, lag_of
+from turnwise.trainers.run.collect import collect
+from turnwise.trainers.run.parts import build_parts
+from turnwise.trainers.sampler.core import example_setup
+from turnwise.trainers.sampler.uniform import Uniform
 
 GROUPS, UPDATES, LEARN_S = 8, 60, 1.0
 
@@ -67,6 +75,7 @@ class Engine:
 
     def __init__(self, concurrency: int) -> None:
         self.version = 0
+        self.busy = 0.0  # seconds of all places
         self.places = Admission(concurrency, {}, lambda _: Pressure())
         self.flying: set[int] = set()
 
@@ -76,6 +85,7 @@ class Engine:
             for _ in range(10):
                 versions.append(self.version)
                 await asyncio.sleep(seconds / 10)
+            self.busy += seconds
             return Played(seconds, (*versions, self.version))
 
 
@@ -85,6 +95,7 @@ class Consumed(NamedTuple):
     trained: list[list[Played]]
     most_admitted: int
     seconds: float
+    busy: float
 
 
 async def run(staleness: int, *, concurrency: int = 64) -> Consumed:
@@ -105,7 +116,7 @@ async def run(staleness: int, *, concurrency: int = 64) -> Consumed:
             engine.version = update + 1
             ahead.published(update + 1)
             most = max(most, len(ahead.admitted))
-    return Consumed(trained, most, asyncio.get_running_loop().time())
+    return Consumed(trained, most, asyncio.get_running_loop().time(), engine.busy)
 
 
 @pytest.mark.parametrize("staleness", [0, 1, 2, 5])
@@ -125,6 +136,44 @@ def test_no_token_is_staler_than_the_bound_however_long_its_episode_takes(stalen
 def test_playing_ahead_saves_the_time_of_the_longest_episodes() -> None:
     plain, ahead = (simulate(run(staleness)).seconds for staleness in (0, 4))
     assert ahead < 0.75 * plain
+
+
+def test_the_page_says_how_much_of_the_tail_is_filled() -> None:
+    """As many places as an update has episodes, of which one in a hundred takes eight times the mean."""
+    rows = list[str]()
+    for staleness in (0, 1, 2, 4):
+        found = simulate(run(staleness, concurrency=GROUPS))
+        empty = 1 - found.busy / (GROUPS * found.seconds)
+        rows.append(f"| {staleness} | {empty:.0%} | {found.seconds / UPDATES:.1f} |")
+    page = Path(__file__).parents[2] / "docs" / "asynchronous.md"
+    assert "\n".join(rows) in page.read_text("utf-8")
+
+
+class Waiting:
+    """A gold agent whose episode takes as many seconds as its number says."""
+
+    version, name = 0, "waiting"
+
+    def __init__(self) -> None:
+        self.begun = 0
+
+    async def act(self, history: History) -> Reply:
+        if not history.turns:
+            self.begun += 1
+            await asyncio.sleep(self.begun)
+        return await scripted("gold").act(history)
+
+    def close(self) -> None: ...
+
+
+def test_the_tail_begins_when_a_quarter_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=lambda: asyncio.get_running_loop().time())
+    monkeypatch.setattr("turnwise.trainers.run.collect.time", clock)
+    shop = {"suite": "shop/quick", "model": {"path": "Qwen/Qwen3-0.6B"}}
+    recipe = check_recipe({**shop, "rollout": {"groups": 2, "group_size": 4}})
+    sampler = Uniform(example_setup(groups=2, group_size=4, most=2))
+    found = simulate(collect(recipe.rollout, sampler, Waiting(), build_parts(recipe), 0, 0))
+    assert found.figures["tail_seconds"] == pytest.approx(8 - 6)
 
 
 def ks_distance(ones: list[float], others: list[float]) -> float:
