@@ -118,9 +118,11 @@ class ContextView(NamedTuple):
 
     def placed(self, reply: Reply, turns: int, *, fresh: bool) -> Reply:
         """The reply to this context at turn ``turns``, with its place and its kind; ``fresh``: its prompt extends none."""
-        reply = reply._replace(parent=ROOT if fresh and turns else PREVIOUS)
-        if fresh and turns and not self.extends:
-            reply = reply._replace(continues=turns - 1)
+        if fresh and turns:
+            goes_on = reply.continues if self.extends else turns - 1
+            reply = reply._replace(parent=ROOT, continues=goes_on)
+        elif reply.parent != PREVIOUS:
+            reply = reply._replace(parent=PREVIOUS)
         if reply.end is not None:
             return reply
         if self.asked:

@@ -92,6 +92,9 @@ def make_renderer(tokenizer: Any, model: str | Path | None, chat_format: ChatFor
     )
 
 
+_STOPPED, _CUT = Served(Finish.STOP), Served(Finish.LENGTH)
+
+
 class ModelPolicy:
     """Plays episodes with exact tokens (T1): what the engine is given is what it sampled before, plus
     the tokens of the new observation.
@@ -120,12 +123,12 @@ class ModelPolicy:
     async def act(self, history: History) -> Reply:
         new, fresh, view = prompt_of(history, self.renderer)
         prompt = [*new] if fresh else [*history.token_ids, *new]
-        reply = await self._sample(history, prompt, None, view.tools)
+        reply = await self._sample(history, prompt, None, view.tools, new)
         if reply.end is None:
             if fresh:
                 history.token_ids = []
             history.token_ids += (*new, *reply.action_ids)
-        return view.placed(reply._replace(prompt_ids=new), len(history.turns), fresh=fresh)
+        return view.placed(reply, len(history.turns), fresh=fresh)
 
     async def reply(
         self, history: History, prompt: Sequence[int], kept: Sequence[int], max_tokens: int | None = None
@@ -141,30 +144,36 @@ class ModelPolicy:
         return reply
 
     async def _sample(
-        self, history: History, prompt: Sequence[int], max_tokens: int | None, tools: Sequence[Tool]
+        self,
+        history: History,
+        prompt: Sequence[int],
+        max_tokens: int | None,
+        tools: Sequence[Tool],
+        new: tuple[int, ...] = (),
     ) -> Reply:
-        """:meth:`reply`, of which the history is not told."""
+        """:meth:`reply`, of which the history is not told; its prompt's tokens are noted as ``new``."""
         room = self.engine.context_length - len(prompt)
         if room < 1:
             spans = (VersionSpan(0, self.version),)
             full = Served(Finish.CONTEXT)
-            return Reply(Message("assistant", ""), versions=spans, end=EndReason.TOKEN_LIMIT, served=full)
+            return Reply(
+                Message("assistant", ""), new, versions=spans, end=EndReason.TOKEN_LIMIT, served=full
+            )
         most = min(self.sampling.max_tokens, room, max_tokens or room)
+        sampling = self.sampling
+        if most != sampling.max_tokens:
+            sampling = sampling._replace(max_tokens=most)
+        seed = sampling_seed(history)
         self.in_flight += 1
         try:
-            done = await self.engine.generate(
-                prompt,
-                self.sampling._replace(max_tokens=most),
-                stop_ids=self.renderer.stop_ids,
-                seed=sampling_seed(history),
-            )
+            done = await self.engine.generate(prompt, sampling, stop_ids=self.renderer.stop_ids, seed=seed)
         finally:
             self.in_flight -= 1
         self.sampled += len(done.token_ids)
         self._refuse_lies(done, most)
         message = self.renderer.parse(done.token_ids, tools, prompt)
-        served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
-        return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)
+        served = _STOPPED if done.stopped else _CUT
+        return Reply(message, new, done.token_ids, done.logprobs, done.versions, served=served)
 
     async def score(self, replies: Sequence[GivenReply]) -> list[tuple[float, ...]]:
         """The log-probability of each token of each reply, as the policy would have said it.

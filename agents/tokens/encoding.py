@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from turnwise.agents.tokens.lines import LEAST, LINE_ENDS, reads_lines_alone
 from turnwise.agents.tokens.shared import shared_length
 from turnwise.agents.tokens.work import TokenWork
 from turnwise.errors import TurnwiseError
@@ -86,6 +87,7 @@ class Encoder:
         self._twin = tokenizers.Tokenizer.from_str(json.dumps(_renamed(spec, self._names)))
         self._twin.add_special_tokens([tokenizers.AddedToken(_ANCHOR, normalized=False)])
         self._apart = _stand_apart(spec["added_tokens"], self._names)
+        self._by_lines = self._apart and reads_lines_alone(spec)
         for control in self.controls:
             if self._twin.token_to_id(self._names[control.text]) != control.id:
                 raise TurnwiseError(
@@ -173,7 +175,20 @@ class Encoder:
         said = plain(text)
         if not said:
             return ()
-        return self._cached(said) if begins else self._cached(_ANCHOR + said)[1:]
+        key = said if begins else _ANCHOR + said
+        if self._by_lines and len(key) >= LEAST and key not in self._encoded:
+            return self._of_lines(said, key)
+        return self._cached(key) if begins else self._cached(key)[1:]
+
+    def _of_lines(self, said: str, key: str) -> Sequence[int]:
+        """The same of a long text, of whose lines those are tokenised that are new."""
+        begins = key is said
+        first, *others = LINE_ENDS.split(said)
+        ids = [*self._cached(first if begins else _ANCHOR + first)]
+        for line in others:
+            ids += self._cached(_ANCHOR + line)[1:]
+        self._encoded.keep(key, tuple(ids), len(key))
+        return ids if begins else ids[1:]
 
     def _cached(self, text: str) -> Sequence[int]:
         if (ids := self._encoded.get(text)) is None:

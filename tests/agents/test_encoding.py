@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lazily import Lazily
 
 from turnwise.agents.tokens.encoding import Encoder
+from turnwise.agents.tokens.lines import KNOWN_PATTERNS, LEAST
 
 tokenizers, transformers = Lazily("tokenizers"), Lazily("transformers")
 CORPUS = ["the red scarf <|of|> the shop [INST] costs 12"] * 3
@@ -191,3 +192,77 @@ def test_added_tokens_that_are_ordinary_text_stay(kind: str, token: str) -> None
     text = f"the {token} shop"
     assert encoder.encode(encoder.guard(text)) == made.encode(text, add_special_tokens=False)
     assert made.get_vocab()[token] in encoder.encode(encoder.guard(text))
+
+
+# --- lines that come again ---------------------------------------------------------------------------
+
+LINES = ["the red scarf costs $12.99 {a: [1, 22]} it's; (x)\n\n  \tI'LL é 中 e\u0301\u00a0\u2028 \r\n"]
+
+
+def by_lines(kind: str, **flags: Any) -> Any:
+    """A byte-level tokeniser that cuts words as those of this model do."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    backend = Tokenizer(models.BPE())
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=kind == "spaced", use_regex=kind not in PATTERNS)
+    first: list[Any] = []
+    if kind in PATTERNS:
+        first = [pre_tokenizers.Split(Regex(PATTERNS[kind]), "isolated")]
+        backend.normalizer = normalizers.NFC()
+    elif kind == "digits":
+        first = [pre_tokenizers.Digits(individual_digits=True)]
+    backend.pre_tokenizer = pre_tokenizers.Sequence([*first, byte_level])
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    backend.train_from_iterator([*LINES, "}\n{ ]\n\n", "a\nb 1\n2 \n"] * 9, trainer)
+    backend.add_special_tokens([tokenizers.AddedToken("<|end|>", normalized=False)])
+    if flags:
+        backend.add_tokens([tokenizers.AddedToken("odd", normalized=False, **flags)])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
+
+
+PATTERNS = {"qwen": KNOWN_PATTERNS[0], "llama": KNOWN_PATTERNS[1], "other": r"\S+\s*|\s+"}
+LINE_KINDS = Made(lambda kind: Encoder(by_lines(kind), "<|end|>"))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "digits", "qwen", "llama"])
+@settings(max_examples=30)
+@given(
+    words=st.lists(
+        st.sampled_from(["\n", "\n", "{", "}", " ", "a", "I'", "ll", "1", "22", "\r", "\t", "é", "e\u0301", "\u0301", "\u2028", "中", "__"]),
+        min_size=60, max_size=150,
+    )
+)  # fmt: skip
+def test_a_text_has_the_tokens_of_its_lines(kind: str, words: list[str]) -> None:
+    text = "".join(words) + LEAST * "x"
+    encoder = LINE_KINDS[kind]
+    for begins in (True, False):
+        said = text if begins else f"<|end|>{text}"
+        read = encoder.encode(said)
+        assert read[not begins :] == encoder._twin.encode(text).ids
+        assert encoder.encode_after(text) == read[not begins :]
+
+
+def test_lines_that_came_before_are_not_tokenised_again() -> None:
+    encoder = Encoder(by_lines("qwen"), "<|end|>")
+    lines = [f'{{"name": "tool_{n}", "about": "It does {n} things."}}' for n in range(40)]
+    first, other = "\n".join(lines), "\n".join(reversed(lines))
+    encoder.encode(f"<|end|>{first}")
+    work = encoder.work.encoded
+    assert encoder.encode(f"<|end|>{other}") == [*encoder.encode("<|end|>"), *encoder._twin.encode(other).ids]
+    assert encoder.work.encoded - work < 3 * len(lines[0]), (
+        "the first and the last line stand at the border of a text"
+    )
+
+
+@pytest.mark.parametrize("odd", ["spaced", "other", "lstrip"])
+def test_a_tokeniser_of_which_nothing_is_known_is_given_whole_texts(odd: str) -> None:
+    made = by_lines("gpt2", lstrip=True) if odd == "lstrip" else by_lines(odd)
+    encoder = Encoder(made, "<|end|>")
+    text = "\n".join(f"line {n} odd" for n in range(90))
+    read = encoder.encode(f"<|end|>{text}")
+    assert read[1:] == encoder.encode_after(text)
+    assert encoder.work.encoded <= 2 * len(text) + 2
+    again = encoder.work.encoded
+    encoder.encode(f"<|end|>{text}\nline 1")
+    assert encoder.work.encoded - again > len(text), "it is tokenised as a whole"
