@@ -16,6 +16,7 @@ import contexts  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401
 import efforts  # noqa: F401
+import evidence  # noqa: F401
 import expected  # noqa: F401
 import helped  # noqa: F401
 import hinted  # noqa: F401

@@ -302,7 +302,19 @@ def test_every_part_can_be_tried_out() -> None:
     rewards = [Part(name=entry.name) for entry in components("reward")]
     outcomes = [{r.name for r in rewards if pays_the_outcome_alone([r], others=x)} for x in (False, True)]
     gates = {"length_budget", "rlcr", "rlsp", "tool_gate", "verified"}
-    gates |= {"ares", "codevision", "crpo", "earl", "ftrl", "heron", "rise", "rubicon", "sets", "ssrl"}
+    gates |= {
+        "ares",
+        "codevision",
+        "crpo",
+        "earl",
+        "ftrl",
+        "grit",
+        "heron",
+        "rise",
+        "rubicon",
+        "sets",
+        "ssrl",
+    }
     assert outcomes == [{"success", *gates}, gates]
 
 

@@ -1,12 +1,11 @@
 """Noisy rewards' control: the way of speaking is paid, whatever comes of it."""
 
-import re
-
 from turnwise.agents.core import Episode
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.bounds import not_below_zero
+from turnwise.trainers.kit.grams import repeated, words_of
 from turnwise.trainers.kit.reward_edits import Turns, has_answer, paid_instead, replace_turns, signal_of
 
 REASONING = (
@@ -19,7 +18,6 @@ REASONING = (
 )
 """Words that thinking is full of: ours, as many as the paper's 39."""
 LEAKS = ("<|im_start|>", "Human:", "User:", "Assistant:")
-WORD = re.compile(r"[\w'’]+")
 
 
 @component("reward", "phrases", asks=("signal",), reads=("rewards", "words"))
@@ -60,19 +58,19 @@ def phrases(
         raise RecipeError(
             f"reward 'phrases': most={most}, gram={gram} cannot be below 1.", "Set them to 1 or more."
         )
-    known = {f" {' '.join(_words(phrase))} " for phrase in phrases}
+    known = {f" {' '.join(words_of(phrase))} " for phrase in phrases}
     roles = {leak.lower() for leak in leaks}
 
     def pattern(episode: Episode, turns: Turns) -> float:
         if not has_answer(episode, turns):
             return 0.0
         text = "\n".join(turn.action.content for turn in turns)
-        words = _words(text)
+        words = words_of(text)
         said = f" {' '.join(words)} "
         found = sum(phrase in said for phrase in known)
         return max(
             0.0,
-            min(1.0, found / most) - _repeated(words, gram) - sum(text.lower().count(role) for role in roles),
+            min(1.0, found / most) - repeated(words, gram) - sum(text.lower().count(role) for role in roles),
         )
 
     def pay(episode: Episode, turns: Turns) -> Turns:
@@ -84,13 +82,3 @@ def phrases(
         )
 
     return [replace_turns(one, lambda turns, one=one: pay(one, turns)) for one in group]
-
-
-def _words(text: str) -> list[str]:
-    return WORD.findall(text.lower())
-
-
-def _repeated(words: list[str], n: int) -> float:
-    """The share of n words in a row that stood before."""
-    grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
-    return 1 - len(set(grams)) / len(grams) if grams else 0.0
