@@ -112,7 +112,8 @@ def bfcl_scripts(
     yield "words", [words] * (turns if several else 1)
     if not several:
         yield "an unknown function", [{"calls": [{"name": "no_such_function", "arguments": {}}]}]
-        yield "a call without arguments", [{"calls": [{"name": functions[0], "arguments": {}}]}]
+        for name in functions[:1]:  # some rows of irrelevance have none
+            yield "a call without arguments", [{"calls": [{"name": name, "arguments": {}}]}]
     if not gold or not any(said.get("calls") for said in gold):
         return
     yield "the answer", list(gold)
