@@ -66,7 +66,7 @@ def _begun(book: EpisodeBook) -> Sequence[Recorded]:
     return [
         one
         for one in book.episodes
-        if one.solved and (begun := one.turns[0].begun) and (len(one.turns) > 1 or begun != one.turns[0].act)
+        if one.solved and (begun := one.turns[0].begun) and (begun != one.turns[0].act or len(one.turns) > 1)
     ]
 
 
