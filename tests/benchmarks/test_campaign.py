@@ -157,6 +157,24 @@ def report(part: Any, plan_file: Path) -> str:
     return part("table").write_report(plan, "tiny", plan_file.parent / "cells", plan_file.parent / "report")
 
 
+@pytest.mark.parametrize("methods", [["grpo"], ["grpo", "return_to_go"]], ids=["alone", "compared"])
+def test_figures_of_several_suites_are_told_apart(part, plan_file, methods):
+    for method in methods:
+        write_result(part, plan_file, method, 0, 18)
+        path = plan_file.parent / "cells" / "tiny" / method / "0.json"
+        data = json.loads(path.read_text())
+        harder = [
+            {**row, "suite": "hard/suite", "success": 0.0, "results": {}} for row in data["evaluations"]
+        ]
+        path.write_text(json.dumps(data | {"evaluations": data["evaluations"] + harder}))
+    text = report(part, plan_file).partition("**Confirmed**")[0]
+    if len(methods) > 1:
+        assert "no/suite sampled: before" in text
+        assert "hard/suite sampled: before" in text
+    else:
+        assert "no/suite sampled 10.0 % → 45.0 %, hard/suite sampled 0.0 % → 0.0 %" in text
+
+
 def test_what_was_not_run_says_so(part, plan_file):
     text = report(part, plan_file)
     assert "| `return_to_go` | not run |" in text

@@ -14,7 +14,7 @@ from turnwise.agents.evaluation.comparison import p_text
 from turnwise.agents.evaluation.statistics import Estimate
 from turnwise.agents.evaluation.summary import percent
 from turnwise.durable import write_whole
-from turnwise.trainers.compare.candidates import Candidate, Contender
+from turnwise.trainers.compare.candidates import Candidate, Contender, Measure
 from turnwise.trainers.compare.comparison import Comparison, Contrast, MeasureComparison, compare_contenders
 from turnwise.trainers.compare.plots import write_plot
 from turnwise.trainers.compare.table import points, points_interval, share_interval
@@ -77,10 +77,12 @@ def _alone(seeds: Sequence[int], rows: Sequence[Mapping[str, Any] | None]) -> st
     for seed, data in zip(seeds, rows, strict=True):
         if data is None or data["failed"]:
             continue
-        found = {(row["name"], row["mode"]): row["success"] for row in data["evaluations"]}
-        modes = dict.fromkeys(mode for _, mode in found)
-        names = list(dict.fromkeys(name for name, _ in found))
-        figures = [f"{mode} {' → '.join(percent(found[name, mode]) for name in names)}" for mode in modes]
+        found: dict[Measure, list[str]] = {}
+        for row in data["evaluations"]:
+            of = Measure(row["suite"], row["split"], row["mode"])
+            found.setdefault(of, []).append(percent(row["success"]))
+        several = len({measure.suite for measure in found}) > 1
+        figures = [f"{_heading(of, several)} {' → '.join(shares)}" for of, shares in found.items()]
         told.append(f"seed {seed}: {', '.join(figures)} ({60 * data['machine_hours']:.1f} min)")
     return "; ".join(told)
 
@@ -206,8 +208,9 @@ def _section(one: Block, chosen: Sequence[Choice]) -> list[str]:
     measures = one.comparison.measures if one.comparison else ()
     costs = one.comparison.costs if one.comparison else ()
     headings = ["method"]
+    several = len({measure.measure.suite for measure in measures}) > 1
     for measure in measures:
-        headings += [f"{measure.measure.mode}: before", "after", "minus base"]
+        headings += [f"{_heading(measure.measure, several)}: before", "after", "minus base"]
     headings += [f"dev at {cost.budget:,.0f} {cost.unit}" for cost in costs] or ["result"]
     lines += [_row(headings), _row(["---"] * len(headings))]
     for method, states in one.states.items():
@@ -230,6 +233,11 @@ def _section(one: Block, chosen: Sequence[Choice]) -> list[str]:
     if one.comparison is not None and one.comparison.notes:
         lines += ["", *(f"- {note}." for note in one.comparison.notes)]
     return lines
+
+
+def _heading(measure: Measure, several: bool) -> str:
+    """The mode, and the suite where there are several."""
+    return f"{measure.suite} {measure.mode}" if several else measure.mode
 
 
 def _cells(one: Block, method: str) -> list[str]:
