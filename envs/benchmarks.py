@@ -67,7 +67,7 @@ BENCHMARKS: Mapping[str, tuple[Benchmark, ...]] = {
         Benchmark("harbor:PATH", "Folders of tasks of Harbor and Terminal-Bench.", "89 in Terminal-Bench 2", "the task's own verifier", "Docker, and what each task's image needs", "the task folders of github.com/laude-institute (terminal-bench)"),
     ),
     "reasoning-gym": (
-        Benchmark("reasoning-gym:DATASET", "Generated questions of reasoning.", "104 data sets without end", "its data sets", "313 MB", "turnwise worlds add reasoning-gym"),
+        Benchmark("reasoning-gym:DATASET", "Generated questions of reasoning.", "106 data sets without end", "its data sets", "313 MB", "turnwise worlds add reasoning-gym"),
     ),
     "textarena": (
         Benchmark("textarena:GAME", "Games for one player.", "22 games without end", "the games", "163 MB", "turnwise worlds add textarena"),

@@ -20,7 +20,7 @@ class CatalogueEntry(NamedTuple):
 
 CATALOGUE: Mapping[str, CatalogueEntry] = {
     "reasoning-gym": CatalogueEntry(
-        ("reasoning-gym==0.1.25",), "104 generated data sets of reasoning: one question, one answer."
+        ("reasoning-gym==0.1.25",), "106 generated data sets of reasoning: one question, one answer."
     ),
     "textarena": CatalogueEntry(
         ("textarena==0.7.4", "numpy"), "22 games for one player in text: Mastermind, Sokoban, Minesweeper, …"

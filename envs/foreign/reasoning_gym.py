@@ -1,4 +1,4 @@
-"""reasoning-gym: questions that are generated and judged by its 104 data sets. `turnwise worlds add reasoning-gym`"""
+"""reasoning-gym: questions that are generated and judged by its 106 data sets. `turnwise worlds add reasoning-gym`"""
 
 from __future__ import annotations
 
