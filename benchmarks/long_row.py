@@ -1,6 +1,6 @@
 """One row of many tokens learned by a model of a million weights with gradient checkpointing: peak memory and processor seconds.
 
-``python benchmarks/long_row.py [8192 16384 65536] [--out FILE]``. Each length has a process of its own, so that its peak is its own: resident memory
+``python benchmarks/long_row.py [8192 16384 65536] [--out FILE]``; lengths that FILE has already stay in it. Each length has a process of its own, so that its peak is its own: resident memory
 at most, less what it was before the update; and bytes that wait for the backward pass at most (``turnwise.trainers.bench.held``). One
 thread, one repetition.
 """
@@ -14,7 +14,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -65,7 +65,9 @@ def main() -> None:
     parser.add_argument("lengths", nargs="*", type=int, default=LENGTHS)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    told = {"name": "long-row", "machine": describe(), "figures": {}}
+    known = asked.out is not None and asked.out.is_file()
+    figures: dict[str, Any] = json.loads(asked.out.read_text("utf-8"))["figures"] if known else {}
+    told = {"name": "long-row", "machine": describe(), "figures": figures}
     for length in asked.lengths:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             found = pool.submit(learn, length).result()
@@ -75,7 +77,7 @@ def main() -> None:
             "held": (found.held, "MB"),
             "weights": (found.weights, ""),
         }
-        told["figures"] |= {
+        figures |= {
             f"{key}_{length}": {"value": round(value, 2), "unit": unit, "spread": 0.0}
             for key, (value, unit) in rows.items()
         }
