@@ -93,6 +93,7 @@ NEEDS = {  # what a command asks for where no library of an extra is there; "" w
     "new-env word-chain": "",
     "new-part credit mine": "",
     "panel mine calc/easy --out mine.json --n 2": "",
+    "plan shop-quick --on H100": "train",
     "play turnwise/Calc-v0 --policy scripted:gold": "",
     "play turnwise/ShopBrowser-v0 --browse": "web",
     "relearn .": "train",

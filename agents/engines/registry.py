@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from turnwise.agents.engines.memory import EngineBytes, EngineLoad
 from turnwise.errors import MissingDependencyError
 from turnwise.extras import how_to_get
 from turnwise.registry import get_component
@@ -86,6 +87,17 @@ def check_names(name: str, published: Callable[[], frozenset[str]], model: str) 
     check = getattr(get_component("engine", name).target, "check_names", None)
     if check is not None:
         check(published(), model)
+
+
+def engine_bytes(name: str, load: EngineLoad, options: Mapping[str, Any]) -> EngineBytes | None:
+    """Return what an engine would take, by its static method ``memory(load, options)``; None where it does not say.
+
+    Raises:
+        NotFoundError: there is no such engine.
+        RecipeError: an option is no number.
+    """
+    asked = getattr(get_component("engine", name).target, "memory", None)
+    return None if asked is None else asked(load, options)
 
 
 def open_engine(name: str, model: str, **options: Any) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.engines.memory import EngineBytes, EngineLoad, bytes_of_number, most_kv
 from turnwise.agents.models.loading import load_causal, take_over
 from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component
@@ -62,6 +63,13 @@ class TorchEngine:
         _check(self.model.config.get_text_config(), context_length)
         self._batch = GenerationBatch(self.model, context_length, max_sequences)
         self._loop = EngineLoop(self._batch, threaded=self.model.device.type == "cuda")
+
+    @staticmethod
+    def memory(load: EngineLoad, options: Mapping[str, Any]) -> EngineBytes:
+        """Return what it takes at most: slots grow with what is in them."""
+        number = bytes_of_number(options, cuda=load.cuda)
+        how = f"at most, of {load.sequences} sequences of {load.context:,} tokens"
+        return EngineBytes(number * load.weights, most_kv(load, number), how)
 
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int

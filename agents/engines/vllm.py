@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.engines.loop import EngineLoop
 from turnwise.agents.engines.vllm_adapters import AddedAdapters, check_rank, rank_options
+from turnwise.agents.engines.vllm_bytes import vllm_bytes
 from turnwise.agents.engines.vllm_sleep import Sleep, Sleeper, check_sleep
 from turnwise.agents.engines.vllm_start import check_context, start, use_cuda
 from turnwise.agents.engines.vllm_steps import VllmRequest, VllmSteps, completion_of
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 CPU_BLOCK = 32
 """Tokens per KV block on the CPU: vLLM's kernel wants multiples of 32, and its default of 128 computes up
 to 127 tokens of a known prefix again in every turn (16 % of the shop's rollout speed)."""
-
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 """Under which names configs say how many experts a layer has."""
@@ -70,6 +70,8 @@ class VllmEngine:
             handed over with an update. 0: they are merged into its weights, which samples faster.
         compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
     """
+
+    memory = staticmethod(vllm_bytes)
 
     @staticmethod
     def check_model(config: Any, device: str) -> None:

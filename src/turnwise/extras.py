@@ -32,6 +32,7 @@ EXTRAS: Mapping[str, Extra] = {
                 "explain",
                 "relearn",
                 "mismatch",
+                "plan",
                 "credit-quality",
                 "serve-engine",
                 "eval --policy torch:…",

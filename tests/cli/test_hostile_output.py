@@ -70,6 +70,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["panel", "mine", "no\x1b[2Jsuite", "--out", "mine.json"], True),
     (["serve-workers", "--token-file", "no\x1b[2Jfile"], True),
     (["mismatch", "no\x1b[2Jlog", "--model", "smollm2"], True),
+    (["plan", "no\x1b[2Jrecipe", "--on", "H100"], True),
     (["worlds", "add", "no\x1b[2Jsuch"], True),
     (["doctor"], False),
     (["swe", "add", "no\x1b[2Jsuch.yaml"], True),

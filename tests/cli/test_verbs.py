@@ -15,6 +15,7 @@ VERBS = [
     "compare",
     "audit",
     "mismatch",
+    "plan",
     "train",
     "explain",
     "replay",

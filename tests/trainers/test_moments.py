@@ -53,6 +53,40 @@ def test_moments_of_the_other_kind_are_refused(random_model: Callable[..., Any])
         restore_moments(learner.optimizer, learner.weights, {f"0/{name}/state1": torch.zeros(2)})
 
 
+class _WholeCounts(torch.optim.Optimizer):
+    """Keeps what bitsandbytes' AdamW keeps: a count of steps that is a Python int, and a moment of another name."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {"lr": 0.1})
+
+    def step(self, closure: Any = None) -> None:
+        for parameter in self.param_groups[0]["params"]:
+            state = self.state[parameter]
+            state["step"] = state.get("step", 0) + 1
+            state["state1"] = torch.full(parameter.shape, float(state["step"]))
+
+
+@pytest.mark.parametrize("kind", [_WholeCounts, torch.optim.AdamW])
+def test_what_is_restored_has_the_types_and_values_that_were_kept(
+    kind: Any, random_model: Callable[..., Any]
+) -> None:
+    """A count that is an int goes to a kernel as one; AdamW's own is a tensor in float32 and stays one."""
+    learner = Learner(random_model(), OptimizerOptions())
+    optimizers = [kind(learner.weights[0].trainable()) for _ in range(2)]
+    for parameter in learner.weights[0].trainable():
+        parameter.grad = torch.ones_like(parameter)
+    for _ in range(3):
+        optimizers[0].step()
+    restore_moments(optimizers[1], learner.weights, moments_of(optimizers[0], learner.weights))
+    for parameter in learner.weights[0].trainable():
+        kept, found = (one.state[parameter] for one in optimizers)
+        assert kept.keys() == found.keys()
+        for name in kept:
+            assert type(found[name]) is type(kept[name]), name
+            assert torch.equal(torch.as_tensor(found[name]), torch.as_tensor(kept[name])), name
+            assert torch.as_tensor(found[name]).dtype == torch.as_tensor(kept[name]).dtype, name
+
+
 def learner_of(model: Any, moments: Any) -> Learner:
     return Learner(
         copy.deepcopy(model),

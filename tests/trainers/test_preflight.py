@@ -26,7 +26,8 @@ from turnwise.trainers.run import preflight
 from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.ready import beginning, rehearse
-from turnwise.trainers.run.resources import check_disk, count_weights
+from turnwise.trainers.run.resources import check_disk
+from turnwise.trainers.run.shapes import scratch_model
 
 
 @pytest.fixture
@@ -336,7 +337,7 @@ def test_how_large_checkpoints_are_is_estimated_well(letters: dict[str, Any], tm
     train(file, out=tmp_path / "run", log=print, updates=1, **{"evaluate.every": 1})
     saved = tmp_path / "run/checkpoints/step-000001"
     size = sum(path.stat().st_size for path in saved.rglob("*") if path.is_file())
-    assert 12 * count_weights(scratch) == pytest.approx(size, rel=0.1)
+    assert 12 * scratch_model(scratch).shape.weights == pytest.approx(size, rel=0.1)
     assert "MiB" in check_disk(opened(load_recipe(file)).disk, tmp_path, str(saved / "model"))
 
 

@@ -1,13 +1,16 @@
-"""Bytes that wait for a backward pass: what activations take at most, counted tensor by tensor, on any device and alike each time."""
+"""Bytes of tensors at most, counted tensor by tensor, on any device and alike each time: those that wait for a backward pass, and all."""
 
 from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 
 class HeldBytes:
@@ -61,3 +64,51 @@ def held_bytes(model: nn.Module) -> Iterator[HeldBytes]:
     meter = HeldBytes(model)
     with torch.autograd.graph.saved_tensors_hooks(meter.hold, lambda held: held.tensor):
         yield meter
+
+
+class LiveBytes(TorchDispatchMode):
+    """Counts, while it is entered, the bytes of all tensors that are there at a time: each storage from the operation that made it until it is let go of.
+
+    What a kernel takes within one operation is not seen.
+
+    >>> with LiveBytes() as live:
+    ...     held = torch.zeros(10)
+    ...     sum((torch.zeros(5) for _ in range(3)), torch.zeros(5)).sum().item() * 0
+    0.0
+    >>> live.now, live.most
+    (40, 100)
+
+    Args:
+        known: tensors that are there already and not counted.
+
+    Attributes:
+        now: bytes that are held.
+        most: of all that was held at a time.
+    """
+
+    def __init__(self, known: Iterable[Tensor] = ()) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self._seen = {_place(tensor) for tensor in known}
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(found):
+            if isinstance(tensor, Tensor) and (place := _place(tensor)) not in self._seen:
+                storage = tensor.untyped_storage()
+                self._seen.add(place)
+                self.now += storage.nbytes()
+                self.most = max(self.most, self.now)
+                weakref.finalize(storage, self._free, place, storage.nbytes())
+        return found
+
+    def _free(self, place: int, size: int) -> None:
+        self._seen.discard(place)
+        self.now -= size
+
+
+def _place(tensor: Tensor) -> int:
+    storage: Any = tensor.untyped_storage()
+    return int(storage._cdata)

@@ -16,11 +16,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from turnwise.agents.models.loading import load_causal, load_config, load_tokenizer, longest_sequence
 from turnwise.errors import MissingDependencyError, RecipeError, RunError
 from turnwise.trainers.core import Nucleus
+from turnwise.trainers.learn.memory import LARGE
 from turnwise.trainers.learn.options import LoraOptions
-
-LARGE = 1 << 27
-"""Logits (positions × vocabulary) above which they are computed twice instead of kept."""
-
 
 DECODES = "turnwise_decodes"
 """The method of a model with divided weights that stands for its decoder."""

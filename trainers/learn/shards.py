@@ -20,14 +20,12 @@ from torch import Tensor, nn
 from turnwise.agents.core import Kv
 from turnwise.agents.models.loading import load_causal
 from turnwise.errors import RunError
+from turnwise.trainers.learn.memory import WHOLE_GRADIENTS
 from turnwise.trainers.learn.mesh import Mesh, MeshSeat, SharedCall
 from turnwise.trainers.learn.model import DECODES, base_of, decoded_by
 from turnwise.trainers.learn.trainable_engine import TrainableEngine
 from turnwise.trainers.learn.whole import OtherFormError, adapters_of, as_saved, own_state
 
-WHOLE_GRADIENTS = 1 << 28
-"""Trained numbers up to which gradients are added up once a step, and whole until then: bit for bit what one process makes of
-the same shares. Of larger models they are added up after each pass, and a learner only holds its part."""
 _held: WeakKeyDictionary[nn.Module, Mesh] = WeakKeyDictionary()
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from turnwise.agents.models.finding import find_model
 from turnwise.agents.models.hub import reach
 from turnwise.errors import RunError
-from turnwise.trainers.recipe.schema import Model, Scratch
+from turnwise.trainers.recipe.schema import Model
 from turnwise.trainers.run.door import DiskOptions
+from turnwise.trainers.run.shapes import scratch_model
 
 GIB = 1 << 30
 _WEIGHT, _MOMENTS = 4, 8
@@ -32,7 +33,7 @@ def check_disk(options: DiskOptions, out: Path, source: str | None) -> str:
     Raises:
         RunError: with how much room is missing.
     """
-    weights = count_weights(options.scratch) if options.scratch else _weights_in(source)
+    weights = scratch_model(options.scratch).shape.weights if options.scratch else _weights_in(source)
     if not weights:
         return "how large checkpoints will be is not known"
     trained = 0 if options.adapters else weights
@@ -47,13 +48,6 @@ def check_disk(options: DiskOptions, out: Path, source: str | None) -> str:
             "Make room, choose another --out, or lower checkpoint.keep.",
         )
     return f"checkpoints of about {_size(size)}"
-
-
-def count_weights(scratch: Scratch) -> int:
-    """Weights of a model that is made from nothing, norms and biases aside."""
-    inner = -(-scratch.width * 8 // 3 // 32) * 32
-    block = 4 * scratch.width**2 + 3 * scratch.width * inner
-    return 2 * scratch.vocab_size * scratch.width + scratch.layers * block
 
 
 def _weights_in(source: str | None) -> int:
