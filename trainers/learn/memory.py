@@ -194,6 +194,7 @@ def learner_bytes(shape: ModelShape, setting: LearnerSetting, batch: MicroBatch)
     if setting.checkpointing:
         stream = (2 if setting.half_base and setting.rank else 4) * shape.width * batch.tokens
         layer, slopes = shape.layers * stream, slopes + own - stream  # a layer's input is kept already
+    ends_alike = 4 * shape.vocabulary * shape.width if shape.tied and not setting.rank else 0
     cards, trained = setting.cards, setting.trained(shape)
     whole = 1 if trained <= WHOLE_GRADIENTS else cards
     return LearnerBytes(
@@ -202,7 +203,8 @@ def learner_bytes(shape: ModelShape, setting: LearnerSetting, batch: MicroBatch)
         gradients=4 * trained / whole,
         copies=_copies(shape, setting),
         activations=layer + ends,
-        passing=max(logits, slopes),
+        # A tied matrix's gradient as a head waits for that as an embedding, and then for the sum of the two.
+        passing=max(logits, slopes + ends_alike, 3 * ends_alike - layer - ends),
     )
 
 
