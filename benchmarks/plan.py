@@ -96,7 +96,7 @@ SETTINGS = {
     "SmolLM2, 3 of its layers, adapters on queries and values": PlanSetting(
         _smollm2(3), 480, 20, 4, 1000, rank=8, targets=("q_proj", "v_proj"), checkpointing=True
     ),
-    "SmolLM2, 2 of its layers, adapters, bfloat16 as on a card": PlanSetting(
+    "SmolLM2, 2 of its layers, adapters in bfloat16": PlanSetting(
         _smollm2(2), 480, 20, 4, 1000, rank=16, half=True, half_base=True
     ),
     "SmolLM2, 2 of its layers, a tree": PlanSetting(_smollm2(2), 600, 40, 8, 800, share="tree"),
