@@ -65,8 +65,8 @@ def main() -> None:
     parser.add_argument("lengths", nargs="*", type=int, default=LENGTHS)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    known = asked.out is not None and asked.out.is_file()
-    figures: dict[str, Any] = json.loads(asked.out.read_text("utf-8"))["figures"] if known else {}
+    out: Path | None = asked.out
+    figures: dict[str, Any] = json.loads(out.read_text("utf-8"))["figures"] if out and out.is_file() else {}
     told = {"name": "long-row", "machine": describe(), "figures": figures}
     for length in asked.lengths:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:

@@ -206,8 +206,8 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    known = asked.out is not None and asked.out.is_file()
-    figures: dict[str, Any] = json.loads(asked.out.read_text("utf-8"))["figures"] if known else {}
+    out: Path | None = asked.out
+    figures: dict[str, Any] = json.loads(out.read_text("utf-8"))["figures"] if out and out.is_file() else {}
     for name, setting in SETTINGS.items():
         if f"{name}: measured" in figures:
             continue

@@ -36,13 +36,13 @@ class PlanQuestion(NamedTuple):
     """What a plan is asked.
 
     Attributes:
-        count: of cards.
+        number: of cards.
         card: of which kind; None: this machine.
         row: tokens of the longest row; 0: as many as the context has.
         shared: tokens that the rows of a group begin with alike.
     """
 
-    count: int = 1
+    number: int = 1
     card: Card | None = None
     row: int = 0
     shared: int = 0
@@ -87,7 +87,8 @@ class Plan(NamedTuple):
     @property
     def total(self) -> float:
         """The most that is held at a time."""
-        learning, playing = (sum(part[n] for part in self.parts) for n in (1, 2))
+        learning = sum(part.learning for part in self.parts)
+        playing = sum(part.playing for part in self.parts)
         return max(learning, playing, self.loading)
 
     @property
@@ -132,7 +133,7 @@ def plan_recipe(source: RecipeLike, changes: Mapping[str, Any], question: PlanQu
     """
     recipe = load_recipe(source, changes)
     options = recipe.model
-    model = named_model(options.path) if options.scratch is None else scratch_model(options.scratch)
+    model = scratch_model(options.scratch) if options.scratch else named_model(str(options.path))
     plans = [
         _planned(opened(one).session, (one.most_groups, one.rollout.group_size), model, question)
         for one in (phase.recipe for phase in phases_of(recipe))
@@ -184,8 +185,8 @@ def _offers(told: SessionOptions, question: PlanQuestion, now: Plan) -> Iterator
     half = max(now.batch.longest, learn.optimizer.micro_tokens // 2)
     if half < min(learn.optimizer.micro_tokens, now.batch.tokens):
         yield {"optimizer.micro_tokens": half}
-    if question.count > 2 and now.learners == 1:  # one of the cards is the engine's
-        yield {"scale.learners": question.count - 1, "scale.weights": "sharded"}
+    if question.number > 2 and now.learners == 1:  # one of the cards is the engine's
+        yield {"scale.learners": question.number - 1, "scale.weights": "sharded"}
     if any(part.name == "engine's keys and values" and part.learning for part in now.parts) and question.card:
         yield {"engine.options.sleep": "kv"}
         if "kv_cache_gib" not in told.roles.engine.options:
@@ -197,9 +198,9 @@ def _planned(
 ) -> Plan:
     """Plan a phase, whose updates have at most so many groups of so many rows."""
     learn, roles = told.learn, told.roles
-    if question.card and roles.learners > question.count:
+    if question.card and roles.learners > question.number:
         raise TurnwiseError(
-            f"The recipe has {roles.learners} learners (scale.learners), and --on names {question.count} cards.",
+            f"The recipe has {roles.learners} learners (scale.learners), and --on names {question.number} cards.",
             "Name as many, or set scale.learners lower.",
         )
     cuda = _on_cuda(roles, question)
@@ -275,7 +276,7 @@ def _on_cuda(roles: Roles, question: PlanQuestion) -> bool:
 
 def _memory(question: PlanQuestion, *, cuda: bool) -> tuple[float, str]:
     if question.card is not None:
-        return question.card.memory * GB, f"each of {question.count} {question.card.name}"
+        return question.card.memory * GB, f"each of {question.number} {question.card.name}"
     if cuda and torch.cuda.is_available():
         card = torch.cuda.get_device_properties(0)
         return float(card.total_memory), f"this machine's {card.name}"

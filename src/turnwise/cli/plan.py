@@ -89,7 +89,7 @@ def _show(console: SafeConsole, found: Plan, changed: Sequence[PlanChange]) -> N
         {"part": part.name, "learning": size(part.learning), "playing": size(part.playing), "": part.how}
         for part in found.parts
     ]
-    sums = [sum(part[n] for part in found.parts) for n in (1, 2)]
+    sums = [sum(part.learning for part in found.parts), sum(part.playing for part in found.parts)]
     table([*rows, {"part": "all", "learning": size(sums[0]), "playing": size(sums[1])}])(console)
     verdict = "It fits" if found.fits else "It does not fit"
     console.print(
