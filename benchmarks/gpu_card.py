@@ -4,7 +4,7 @@
 their names, and none is begun after ``--seconds``. With ``--model tiny`` it runs on a CPU, where ``sleep`` says that it was not run and no figure says
 anything about GPUs (``tests/benchmarks/test_gpu_card.py``, in `make test-full`).
 
-* ``trees``: a group of eight that shares its prompt, learned as rows and as a tree: seconds, gradients, model FLOP/s by rows and by nodes.
+* ``trees``: a group of eight that shares its prompt, learned as rows, as a tree, and on a GPU as a tree by one kernel: seconds, gradients, model FLOP/s by rows and by nodes.
 * ``sleep``: seconds to fall asleep and to wake, bytes of the KV cache that were freed, the canary after it; ``kv`` and ``weights``.
 * ``adapters``: a push of adapters merged and added, tokens sampled with either, the canary's gap.
 * ``sharded``: an update with FSDP2 on one rank beside whole weights.
@@ -80,7 +80,7 @@ def trees(at: Place) -> Found:
     rows = batch.rows
     tokens, nodes = int(rows.length_R.sum()), count_nodes(rows.token_RT, rows.length_R)
     seconds, gradients = dict[str, list[float]](), dict[str, list[torch.Tensor]]()
-    for share in ("rows", "tree"):
+    for share in ("rows", "tree", "flex") if CUDA else ("rows", "tree"):
         options = OptimizerOptions(share=share, micro_tokens=at.shape.micro_tokens)
         learner = Unmoved(load_model(at.folder, DEVICE), options)
         update = _update(learner, batch)
@@ -89,19 +89,28 @@ def trees(at: Place) -> Found:
         gradients[share] = [one.cpu() for one in learner.gradients]
         del learner, update
         free()
-    ratios = [row / tree for row, tree in zip(seconds["rows"], seconds["tree"], strict=True)]
-    one, other = gradients["rows"], gradients["tree"]
-    largest = max(float(x.abs().max()) for x in one)
-    gap = max(float((x - y).abs().max()) for x, y in zip(one, other, strict=True)) / largest
+    ratios = {
+        share: [row / own for row, own in zip(seconds["rows"], seconds[share], strict=True)]
+        for share in seconds
+    }
+    largest = max(float(x.abs().max()) for x in gradients["rows"])
+    gaps = {
+        share: max(float((x - y).abs().max()) for x, y in zip(gradients["rows"], own, strict=True)) / largest
+        for share, own in gradients.items()
+    }
     each = 6 * _weights(at.shape)  # operations of a token, attention and the head aside
-    return {
-        "tree_times_rows": figure(ratios, "×"),
+    found = {
+        "tree_times_rows": figure(ratios["tree"], "×"),
         "tree_tokens_per_node": figure([tokens / nodes], "×"),
-        "tree_gradient_gap": figure([gap], "of the largest"),
+        "tree_gradient_gap": figure([gaps["tree"]], "of the largest"),
         "rows_mfu": figure([each * tokens / s / NOMINAL for s in seconds["rows"]], "of nominal"),
         "tree_mfu_by_nodes": figure([each * nodes / s / NOMINAL for s in seconds["tree"]], "of nominal"),
         "tree_mfu_by_rows": figure([each * tokens / s / NOMINAL for s in seconds["tree"]], "of nominal"),
     }
+    if "flex" in seconds:
+        found["flex_times_rows"] = figure(ratios["flex"], "×")
+        found["flex_gradient_gap"] = figure([gaps["flex"]], "of the largest")
+    return found
 
 
 def _update(learner: Learner, batch: TrainingBatch) -> Callable[[], object]:

@@ -29,7 +29,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
 from turnwise.trainers.bench.held import held_bytes
 from turnwise.trainers.check.small_policy import Words
-from turnwise.trainers.learn.attention import by_mask, by_segments, hidden_states_of, take_trees, why_not
+from turnwise.trainers.learn.attention import by_flex, by_mask, by_segments, hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, plain_rows
 from turnwise.trainers.learn.objective import Objective
 from turnwise.trainers.learn.options import OptimizerOptions
@@ -148,6 +148,28 @@ def test_segments_attend_as_the_mask_of_ancestors_does(
         found.append([attended, *torch.autograd.grad((attended * slope).sum(), given)])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(forked_rows(), st.sampled_from([None, 1, 3, 7]), st.sampled_from([1, 2]))
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_one_kernel_attends_as_the_mask_of_ancestors_does(
+    rows: TokenRows, window: int | None, groups: int
+) -> None:
+    """Without gradients, which flex attention has on CUDA alone: benchmarks/gpu_card.py compares those there."""
+    tree = tree_of(rows.token_RT, rows.length_R)
+    make = torch.Generator().manual_seed(0)
+    given = [
+        torch.randn(1, heads, len(tree.token_N), 16, generator=make) for heads in (2, 2 // groups, 2 // groups)
+    ]
+    found = by_flex(tree)(*given, window=window, scale=0.7)
+    torch.testing.assert_close(found, by_mask(tree, *given, window=window, scale=0.7), rtol=0, atol=1e-5)
+
+
+def test_flex_attention_is_refused_where_it_cannot_learn() -> None:
+    with pytest.raises(RecipeError, match="no backward pass on a CPU") as refused:
+        Reader(CPU, 1.0, "float32", "flex")
+    assert "optimizer.share: auto" in refused.value.remedy
 
 
 class Written(TorchDispatchMode):

@@ -4,25 +4,28 @@
 its ancestors and itself. It is given for good: a layer that is computed again in the backward pass must find the same function.
 Rotary positions and windows are those of the rows, since a node's position is its depth.
 
-Two forms compute the same. :func:`by_segments`, which training uses, runs SDPA once for each segment, on the keys of its path.
-:func:`by_mask` runs it once with a dense mask of ancestors, and is what the other is tested against.
+Three forms compute the same. :func:`by_segments` runs SDPA once for each segment, on the keys of its path. :func:`by_flex` is one
+kernel, PyTorch's flex attention, which leaves out blocks of the mask of ancestors in which nothing is seen; its backward pass needs
+CUDA. :func:`by_mask` runs SDPA once with that mask, dense, and is what the others are tested against.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from turnwise.trainers.learn.model import base_of, decode
-from turnwise.trainers.learn.tree import Run, TokenTree, joined
+from turnwise.trainers.learn.tree import Run, TokenTree, ends_of, joined
 
 NAME = "turnwise_tree"
+TreeAttention: TypeAlias = Callable[..., Tensor]
+"""Attention over one tree: queries, keys, values, ``window`` and ``scale`` as :func:`by_segments` takes them."""
 _KINDS = {"full_attention", "sliding_attention"}
 _DENSE = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _OTHER = ("attn_logit_softcapping", "attention_chunk_size", "alibi")
@@ -65,16 +68,28 @@ def take_trees(model: nn.Module) -> None:
         base.set_attn_implementation(NAME)
 
 
-def hidden_states_of(model: nn.Module, tree: TokenTree, device: torch.device) -> Tensor:
-    """Return the last hidden state of each node, (N, D). The model must have been given :func:`take_trees`."""
+TreeForm: TypeAlias = Callable[[TokenTree], TreeAttention]
+
+
+def hidden_states_of(
+    model: nn.Module, tree: TokenTree, device: torch.device, form: TreeForm | None = None
+) -> Tensor:
+    """Return the last hidden state of each node, (N, D), by :func:`by_segments` or another form.
+
+    The model must have been given :func:`take_trees`.
+    """
     return decode(
         model,
         input_ids=tree.token_N[None].to(device),
         position_ids=tree.position_N[None].to(device),
         # Four axes: without them Transformers takes positions that fall for packed rows, and makes a mask of N × N.
         attention_mask=torch.zeros(1, 1, 1, 1, device=device),
-        tree=tree,
+        tree=(form or _segmented)(tree),
     )[0]
+
+
+def _segmented(tree: TokenTree) -> TreeAttention:
+    return functools.partial(by_segments, tree)
 
 
 @functools.cache
@@ -89,13 +104,13 @@ def _register() -> None:
         key: Tensor,
         value: Tensor,
         attention_mask: Tensor | None,
-        tree: TokenTree | None = None,
+        tree: TreeAttention | None = None,
         **more: Any,
     ) -> tuple[Tensor, None]:
         if tree is None:
             return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
         window, scale = more.get("sliding_window"), more.get("scaling")
-        return by_segments(tree, query, key, value, window=window, scale=scale), None
+        return tree(query, key, value, window=window, scale=scale), None
 
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, sdpa_mask)
@@ -188,6 +203,52 @@ def by_mask(
         query_1HND, key, value, attn_mask=mask.to(query_1HND.device), scale=scale
     )
     return found.transpose(1, 2).contiguous()
+
+
+def by_flex(tree: TokenTree) -> TreeAttention:
+    """Return attention over a tree by one kernel, with block masks that all layers of a window share.
+
+    A node sees what stands before it and above it: those whose nodes below reach beyond it.
+    """
+    from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+
+    masks = dict[int | None, BlockMask]()
+
+    def masked(window: int | None, device: torch.device) -> BlockMask:
+        end_N, position_N = ends_of(tree.parent_N).to(device), tree.position_N.to(device)
+
+        def sees(_one: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            above = (key <= query) & (query < end_N[key])
+            return above & (position_N[query] - position_N[key] < window) if window else above
+
+        count = len(end_N)
+        return create_block_mask(sees, None, None, count, count, device=str(device))
+
+    def attended(
+        query_1HND: Tensor,
+        key_1GND: Tensor,
+        value_1GND: Tensor,
+        *,
+        window: int | None = None,
+        scale: float | None = None,
+    ) -> Tensor:
+        if window not in masks:
+            masks[window] = masked(window, query_1HND.device)
+        run = _compiled() if query_1HND.is_cuda else flex_attention
+        shared = query_1HND.shape[1] != key_1GND.shape[1]
+        found = run(
+            query_1HND, key_1GND, value_1GND, block_mask=masks[window], scale=scale, enable_gqa=shared
+        )
+        return found.transpose(1, 2).contiguous()
+
+    return attended
+
+
+@functools.cache
+def _compiled() -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=True)
 
 
 def _spread(query: Tensor, x: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
-Share: TypeAlias = Literal["auto", "rows", "tree"]
+Share: TypeAlias = Literal["auto", "rows", "tree", "flex"]
 Moments: TypeAlias = Literal["float32", "int8"]
 
 
@@ -23,7 +23,7 @@ class OptimizerOptions:
         epochs: how often an update goes through its episodes.
         minibatches: optimizer steps per epoch.
         micro_tokens: tokens of one forward pass; changes memory and speed, not the result.
-        share: whether what rows begin with alike is computed once: ``auto`` where it saves a fifth and the model can.
+        share: whether what rows begin with alike is computed once: ``auto`` where it saves a fifth and the model can; ``flex`` by one kernel.
         moments: in what AdamW keeps its two moments of a matrix; ``int8`` by bitsandbytes.
         precision: of matrix products; ``auto`` is bfloat16 on CUDA.
         deterministic: the same episodes give the same weights on a GPU too, bit for bit.

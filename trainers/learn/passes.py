@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from turnwise.errors import RecipeError
 from turnwise.trainers.core import Nucleus
-from turnwise.trainers.learn.attention import hidden_states_of, take_trees, why_not
+from turnwise.trainers.learn.attention import by_flex, hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
 from turnwise.trainers.learn.model import hidden_states, nothing_read, token_stats, vocabulary_logp
 from turnwise.trainers.learn.options import Precision, Share
@@ -57,6 +57,11 @@ class Reader:
     def __init__(
         self, device: torch.device, temperature: float, precision: Precision, share: Share = "auto"
     ) -> None:
+        if share == "flex" and device.type != "cuda":
+            raise RecipeError(
+                "optimizer.share is flex, and PyTorch's flex attention has no backward pass on a CPU.",
+                "Set optimizer.share: auto, or device: cuda.",
+            )
         self.device, self.temperature, self.share = device, temperature, share
         self.tokens_read = 0
         self.half = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
@@ -91,10 +96,10 @@ class Reader:
             if self.share == "auto":
                 return False
             raise RecipeError(
-                f"optimizer.share is tree, and {type(model).__name__} reads rows only: {reason}.",
+                f"optimizer.share is {self.share}, and {type(model).__name__} reads rows only: {reason}.",
                 "Set optimizer.share: auto.",
             )
-        if self.share == "tree":
+        if self.share != "auto":
             return True
         chosen_M = slice(None) if row_M is None else row_M
         length_M = rows.length_R[chosen_M]
@@ -115,7 +120,7 @@ class Reader:
         take_trees(model)
         tree = tree_of(part.token_RT, part.length_R)
         self.tokens_read += len(tree.token_N)
-        hidden_ND = hidden_states_of(model, tree, self.device)
+        hidden_ND = hidden_states_of(model, tree, self.device, by_flex if self.share == "flex" else None)
         return RowStates(hidden_ND[tree.node_RT.to(self.device)], tree, hidden_ND)
 
     def nothing(self, model: nn.Module) -> Tensor:

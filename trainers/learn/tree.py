@@ -86,6 +86,19 @@ def tree_of(token_RT: Tensor, length_R: Tensor) -> TokenTree:
     )
 
 
+def ends_of(parent_N: Tensor) -> Tensor:
+    """Return one beyond the last node below each, (N,): in depth-first order these stand behind it without a gap.
+
+    >>> ends_of(torch.tensor([-1, 0, 1, 1, 0])).tolist()
+    [5, 4, 3, 4, 5]
+    """
+    parents, ends = parent_N.tolist(), list(range(1, len(parent_N) + 1))
+    for node in range(len(ends) - 1, -1, -1):
+        if parents[node] >= 0:
+            ends[parents[node]] = max(ends[parents[node]], ends[node])
+    return torch.tensor(ends)
+
+
 def count_nodes(token_RT: Tensor, length_R: Tensor) -> int:
     """Count the distinct prefixes of rows.
 

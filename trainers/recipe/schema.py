@@ -302,10 +302,10 @@ class Optimizer(Section):
     `schedule: {optimizer.resets: {name: prorl, patience: 4}}`."""
     micro_tokens: Count = 16384
     """One forward pass takes at most this many tokens; it changes memory use and speed, not the result."""
-    share: Literal["auto", "rows", "tree"] = "auto"
+    share: Literal["auto", "rows", "tree", "flex"] = "auto"
     """`tree` computes what rows begin with alike once: the prompt of a group, the turns before its members part, the trunk of
     a rollout tree. `rows` computes each row whole. `auto` takes trees where they save a fifth of the tokens and the model's
-    attention allows it. The gradient is the same but for rounding."""
+    attention allows it. The gradient is the same but for rounding. `flex` is `tree` by one kernel of PyTorch's flex attention, on CUDA alone."""
     moments: Literal["float32", "int8"] = "float32"
     """`int8` keeps AdamW's two moments of each matrix in eight bits, with a scale for every 256 numbers (bitsandbytes, `pip install
     'turnwise[moments]'`): 2 bytes a weight where there were 8. Steps are rounded so, and are the same each time."""

@@ -252,7 +252,7 @@ def micro_batch(options: OptimizerOptions, row: int, shared: int, members: int, 
     """
     own = row - shared
     nodes = shared + members * own
-    if options.share == "tree" or (options.share == "auto" and nodes <= SAVES * members * row):
+    if options.share in ("tree", "flex") or (options.share == "auto" and nodes <= SAVES * members * row):
         groups = max(1, min(options.micro_tokens // nodes, rows // members or 1))
         held = min(members, max(1, (options.micro_tokens - shared) // own))
         count = groups * held
