@@ -14,7 +14,8 @@ from turnwise import frames
 from turnwise.agents.log import forms
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, keep_records
 from turnwise.agents.log.episodes import Episodes
-from turnwise.agents.log.records import Record, _chain, env_version, from_line, to_line
+from turnwise.agents.log.line import chain_link, encode
+from turnwise.agents.log.records import Record, env_version, from_line, to_line
 from turnwise.agents.log.repair import repair
 from turnwise.errors import TurnwiseError
 from turnwise.frames import MAGIC, compress, pieces
@@ -161,7 +162,10 @@ def damaged(line: str, rng: random.Random) -> str:
     try:
         data["task_id"] = Task.from_json(data["task"]).id
         for agent in data["agents"].values():
-            _chain(agent)
+            chain = ""
+            for turn in agent["turns"]:
+                turn["chain"] = chain = chain_link(chain, encode(turn["observation"]))
+            agent["chain"] = chain_link(chain, encode(agent["final"]))
     except Exception:  # noqa: BLE001, S110 (what has no hash needs none)
         pass
     return json.dumps(data)

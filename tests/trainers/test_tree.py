@@ -29,7 +29,14 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
 from turnwise.trainers.bench.held import held_bytes
 from turnwise.trainers.check.small_policy import Words
-from turnwise.trainers.learn.attention import by_flex, by_mask, by_segments, hidden_states_of, take_trees, why_not
+from turnwise.trainers.learn.attention import (
+    by_flex,
+    by_mask,
+    by_segments,
+    hidden_states_of,
+    take_trees,
+    why_not,
+)
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, plain_rows
 from turnwise.trainers.learn.objective import Objective
 from turnwise.trainers.learn.options import OptimizerOptions
@@ -160,7 +167,8 @@ def test_one_kernel_attends_as_the_mask_of_ancestors_does(
     tree = tree_of(rows.token_RT, rows.length_R)
     make = torch.Generator().manual_seed(0)
     given = [
-        torch.randn(1, heads, len(tree.token_N), 16, generator=make) for heads in (2, 2 // groups, 2 // groups)
+        torch.randn(1, heads, len(tree.token_N), 16, generator=make)
+        for heads in (2, 2 // groups, 2 // groups)
     ]
     found = by_flex(tree)(*given, window=window, scale=0.7)
     torch.testing.assert_close(found, by_mask(tree, *given, window=window, scale=0.7), rtol=0, atol=1e-5)

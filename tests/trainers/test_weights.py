@@ -40,6 +40,7 @@ BESIDE = {
     ),  # a module's own weights are in another type while it computes the canary
     ("learn/optimizer.py", "state_dict"),  # the optimizer's, not a module's
     ("learn/optimizer.py", "load_state_dict"),
+    ("run/planning.py", "parameters"),  # a head's that is made without memory, to be counted
 }
 
 

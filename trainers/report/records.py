@@ -24,7 +24,7 @@ from turnwise.texts import lines_with_ends
 from turnwise.trainers.report.played import PlayCounter, PlayedTasks
 
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"
-RECIPE, OBJECTIVE = "recipe.yaml", "objective.txt"
+RECIPE, OBJECTIVE, LIBRARIES = "recipe.yaml", "objective.txt", "libraries.log"
 HACKS, PLANTED = "hack-meter.jsonl", "planted.jsonl.zst"
 JUDGES = "judges.jsonl"
 

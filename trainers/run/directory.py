@@ -26,6 +26,7 @@ from turnwise.trainers.report.records import (
     EVALUATIONS,
     HACKS,
     JUDGES,
+    LIBRARIES,
     METRICS,
     OBJECTIVE,
     PLANTED,
@@ -141,7 +142,7 @@ class RunDirectory:
     def withdraw(self) -> None:
         """Drop a run that was refused before anything was spent, and its folder if nothing else is in it."""
         self.clear()
-        self._clear(*(self.path / name for name in (RECIPE, OBJECTIVE, LOCK)))
+        self._clear(*(self.path / name for name in (RECIPE, OBJECTIVE, LIBRARIES, LOCK)))
         with contextlib.suppress(OSError):  # somebody else's files stay
             self.path.rmdir()
 

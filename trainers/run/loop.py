@@ -20,6 +20,7 @@ from turnwise.trainers.recipe.algorithms import departures
 from turnwise.trainers.recipe.explain import explain_recipe
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
 from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.report.records import LIBRARIES
 from turnwise.trainers.run.checkpoint import (
     LoadedCheckpoint,
     load_newest,
@@ -109,7 +110,7 @@ async def train_async(
         log(f"algorithm {checked.algorithm}: {line}")
     with (
         open_run(path, checked, explain_recipe(checked), resume=resume) as run,
-        libraries_to(run.path / "libraries.log"),
+        libraries_to(run.path / LIBRARIES),
     ):
         return await _train(checked, run, _Ask(resume, preflight, allow_changed_env, placement), log)
 
