@@ -39,20 +39,18 @@ def grounded(batch: TurnBatch, *, decay: float = 0.9, labels: bool = False, succ
     end_B = torch.where(batch.return_B >= success - 1e-6, 1.0, -1.0).to(valid_BK.dtype)
     paid_BK = torch.zeros_like(batch.reward_BK)
     for b, n in enumerate(batch.length_B.tolist()):
-        sum_so_far = valid_BK.new_zeros(())
-        worth_K = worth(valid_BK[b, :n], float(end_B[b]))
-        for k in reversed(range(n)):
-            sum_so_far = worth_K[k] + decay * sum_so_far
-            paid_BK[b, k] = sum_so_far / (n - k)
+        total, paid = 0.0, list[float]()
+        for after, value in enumerate(reversed(worth(valid_BK[b, :n], float(end_B[b])).tolist()), start=1):
+            total = value + decay * total
+            paid.append(total / after)
+        paid_BK[b, :n] = torch.tensor(paid[::-1], dtype=paid_BK.dtype)
     return paid_BK.sign() if labels else paid_BK
 
 
 def worth(valid_K: Tensor, end: float) -> Tensor:
     """V of each turn, of the checks (±1) of all and the end (±1)."""
-    worth_K = torch.full_like(valid_K, end)
-    for k in range(len(valid_K) - 1):
-        after_N = valid_K[k + 1 :]
-        n = len(after_N)
-        weight_N = torch.arange(n, 0, -1, dtype=valid_K.dtype) / n
-        worth_K[k] = ((after_N * weight_N).sum() + end) / n
-    return worth_K
+    found, seen = [end], 0.0
+    for after, check in enumerate(reversed(valid_K.tolist()[1:]), start=1):
+        seen += check * after
+        found.append((seen / after + end) / after)
+    return torch.tensor(found[::-1][: len(valid_K)], dtype=valid_K.dtype)
