@@ -10,7 +10,7 @@ ENOUGH = 65_536  # above which some programs that close all descriptors they mig
 
 
 class OpenFiles(NamedTuple):
-    """How many are open, and how many may be; 0 where the system does not say."""
+    """How many are open, and how many may be; 0 where there is no limit, or the system tells none."""
 
     open: int = 0
     most: int = 0
@@ -21,7 +21,8 @@ def open_files() -> OpenFiles:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        return OpenFiles(len(os.listdir("/dev/fd")), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return OpenFiles(len(os.listdir("/dev/fd")), 0 if soft == resource.RLIM_INFINITY else soft)
     return OpenFiles()
 
 

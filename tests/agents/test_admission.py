@@ -105,3 +105,9 @@ def test_the_limit_of_open_files_is_raised_and_those_of_this_process_are_counted
         assert open_files().most == hard
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_where_files_have_no_limit_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    unlimited = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (unlimited, unlimited))
+    assert Pressure(free=0.5, files=open_files()).shortage(blocking=True, begun=1000) == ""
