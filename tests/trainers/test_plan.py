@@ -242,3 +242,10 @@ def test_the_committed_comparison_is_within_the_claim_and_a_small_setting_still_
     lap = bench.measure(bench.PlanSetting(bench._scratch(2, 2, 1024), 60, 20, 8, 320))
     assert lap.predicted == pytest.approx(lap.measured, rel=0.15)
     assert lap.exact_predicted == lap.exact_measured
+
+
+def test_a_tenth_of_a_card_is_left_free() -> None:
+    plan = plan_recipe("shop-quick", {}, PlanQuestion(1, cards.CARDS["L4"], row=200))
+    assert plan.fits
+    assert plan._replace(memory=plan.total / 0.9 * 1.001).fits
+    assert not plan._replace(memory=plan.total / 0.9 * 0.999).fits

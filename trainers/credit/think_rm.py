@@ -4,7 +4,7 @@ from torch import Tensor
 
 from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.kit.groups import over_turns, signal
+from turnwise.trainers.kit.groups import signal
 
 
 @component(
@@ -25,7 +25,4 @@ def think_rm(batch: TurnBatch) -> Tensor:
     >>> rounded(think_rm(turn_batch([[0, 0], [1], [0]], signals={"preference": [[1.0, 1.0], [0.0], [-1.0]]})), 4)
     [[1.0, 1.0], [0.0, 0.0], [-1.0, 0.0]]
     """
-    preference_BK = signal(batch, "preference")
-    if not batch.mask_BK.any():
-        return over_turns(batch.return_B, batch)
-    return preference_BK[:, :1] * batch.mask_BK
+    return signal(batch, "preference") * batch.mask_BK
