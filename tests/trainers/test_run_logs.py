@@ -88,6 +88,7 @@ def test_old_logs_go_with_each_checkpoint_and_are_named_where_they_are_missed(
     )
     assert {record.update for record in records(run)} == {3}
     assert {record.update for record in records(whole)} == {1, 2, 3}
+    assert said[0] == f"training on {letters['suite']}, 3 updates"
     assert [line for line in said if line.startswith("deleted")] == [
         "deleted 12 episodes of updates up to 1 (log.keep: 1)",
         "deleted 12 episodes of updates up to 2 (log.keep: 1)",

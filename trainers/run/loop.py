@@ -108,6 +108,11 @@ async def train_async(
     check_engine(placement, roles, lora.rank if lora is not None else 0)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
+    played = ", ".join(
+        name if len(checked.suites) == 1 else f"{name} (weight {weight:g})"
+        for name, weight in checked.suites.items()
+    )
+    log(f"training on {played}, {checked.updates} updates")
     with (
         open_run(path, checked, explain_recipe(checked), resume=resume) as run,
         libraries_to(run.path / LIBRARIES),
