@@ -122,11 +122,12 @@ class ModelPolicy:
 
     async def act(self, history: History) -> Reply:
         new, fresh, view = prompt_of(history, self.renderer)
-        prompt = [*new] if fresh else [*history.token_ids, *new]
+        # A long prompt that is all new is copied once, for the history: each copy of 30,000 tokens takes some 0.1 ms.
+        prompt = new if fresh else [*history.token_ids, *new]
         reply = await self._sample(history, prompt, None, view.tools, new)
-        if reply.end is None:
-            if fresh:
-                history.token_ids = []
+        if reply.end is None and fresh:
+            history.token_ids = [*new, *reply.action_ids]
+        elif reply.end is None:
             history.token_ids += (*new, *reply.action_ids)
         return view.placed(reply, len(history.turns), fresh=fresh)
 

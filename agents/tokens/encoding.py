@@ -139,7 +139,8 @@ class Encoder:
     def encode_on(self, text: str, known: EncodedText | None) -> EncodedText:
         """A rendered text with its token ids; what it begins with like a known one is not tokenised again.
 
-        Two texts have the same tokens up to the last control token that stands in what they share.
+        Two texts have the same tokens up to the last control token that stands in what they share. The known one is used
+        up: its lists become those of the new one.
         """
         if not self._apart:
             return EncodedText(text, self.encode(text), [])
@@ -152,8 +153,9 @@ class Encoder:
         if place < 0:
             return self.encode_on(text, None)
         start, tokens = known.borders[place]
-        kept = known.borders[:place]
-        return EncodedText(text, self._by_pieces(text, start, known.ids[:tokens], kept), kept)
+        ids, kept = known.ids, known.borders
+        del ids[tokens:], kept[place:]
+        return EncodedText(text, self._by_pieces(text, start, ids, kept), kept)
 
     def _by_pieces(
         self, text: str, start: int, ids: list[int], borders: list[tuple[int, int]], *, begins: bool = True

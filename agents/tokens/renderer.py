@@ -171,7 +171,8 @@ class Renderer:
         told = told_below(messages, self.instruction)
         if kept is None:
             return self._started(tuple(told), tools)
-        kept.encoded = self.encoder.encode_on(kept.begin(told, tools), kept.encoded)
+        known, kept.encoded = kept.encoded, None  # it is used up
+        kept.encoded = self.encoder.encode_on(kept.begin(told, tools), known)
         return tuple(kept.encoded.ids)
 
     def _started(self, told: tuple[Message, ...], tools: Sequence[Tool]) -> tuple[int, ...]:
