@@ -3,7 +3,10 @@
     python benchmarks/smollm.py --cells 2          # plays two cells that are missing, and goes on where one was cut
     python benchmarks/smollm.py --speed            # tokens of the torch engine and of a training pass per processor second
     python benchmarks/smollm.py --table            # prints the table of the page
-    python benchmarks/smollm.py --learned RUN …    # keeps what finished runs of smollm-quick taught, one of each seed, and draws docs/smollm.png
+    python benchmarks/smollm.py --learned RUN …    # keeps what finished runs taught, one of each suite and seed, and draws docs/smollm.png
+
+The runs are those of `turnwise train smollm-quick`, and of `turnwise train smollm-quick --set suite=code/quick sampling.max_tokens=32
+warm_start.episodes=200 updates=16 evaluate.every=8 evaluate.dev=32`.
 
 A cell is a suite played greedily or sampled, 50 test tasks; one that was not played is "not run" in the table. Speeds are in
 processor seconds of one thread, since the clock of a machine that others use says little.
@@ -19,7 +22,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,20 +46,27 @@ class Suite(NamedTuple):
 
 
 SUITES = (
-    Suite("calc/bare", "none", 16),
-    Suite("shop/quick", "none", 16),
+    Suite("search/quick", "none", 12),
     Suite("code/quick", "none", 32),
+    Suite("calc/easy", "none", 16),
+    Suite("dialogue/persuade-quick", "none", 16),
+    Suite("games/wordle-told", "none", 12),
     Suite("toolworld/quick", "none", 24),
+    Suite("shop/quick", "none", 16),
     Suite("household/easy", "none", 16),
-    Suite("shop/easy", "none", 32),
-    Suite("functioncall/quick", "text", 96),
-    Suite("search/quick", "none", 32),
+    Suite("craft/easy", "none", 12),
+    Suite("functioncall/quick", "text", 48),
 )
+"""One suite of a family, those with short prompts first; messages are as long as those of a script that solves the tasks, or twice."""
 
 
 def kept() -> dict[str, Any]:
     """What was measured so far."""
-    return json.loads(RESULT.read_text("utf-8")) if RESULT.is_file() else {"cells": {}, "speed": {}}
+    return (
+        json.loads(RESULT.read_text("utf-8"))
+        if RESULT.is_file()
+        else {"cells": {}, "speed": {}, "learned": {}}
+    )
 
 
 def keep(found: Mapping[str, Any]) -> None:
@@ -74,7 +84,7 @@ def play(suite: Suite, way: str, engine: str) -> dict[str, Any]:
     out = FOLDER / f"{suite.name.replace('/', '-')}-{way}"
     words = [
         "eval", suite.name, "--policy", f"{engine}:{MODEL}", "--tools", suite.tools, "--max-tokens", str(suite.max_tokens),
-        "--episodes", str(TASKS), "--temperature", WAYS[way], "--concurrency", "16", "--out", str(out), "--json",
+        "--episodes", str(TASKS), "--temperature", WAYS[way], "--concurrency", str(TASKS), "--out", str(out), "--json",
         *(["--resume"] if out.exists() else []),
     ]  # fmt: skip
     before, load = resource.getrusage(resource.RUSAGE_CHILDREN), os.getloadavg()[0]
@@ -156,13 +166,27 @@ def _learner_speed(folder: str) -> dict[str, int]:
     return found
 
 
-def table(cells: Mapping[str, Any]) -> str:
-    """The table of the page; what was not played is said to be so."""
-    lines = ["| suite | greedy | sampled |", "|---|---|---|"]
+def table(cells: Mapping[str, Any], taught: Mapping[str, Mapping[str, Any]]) -> str:
+    """The table of the page; what was not played or trained is said to be so."""
+    lines = [
+        "| suite | untrained, greedy | untrained, sampled | imitated, greedy | imitated, sampled | reinforced, greedy | reinforced, sampled |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for suite in SUITES:
-        row = (_cell(cells.get(f"{suite.name} {way}")) for way in WAYS)
+        row = [_cell(cells.get(f"{suite.name} {way}")) for way in WAYS]
+        runs = [run for _, run in sorted(taught.get(suite.name, {}).items())]
+        row += [_seeds([run[way][when] for run in runs]) for when in ("before", "after") for way in WAYS]
         lines.append(f"| {suite.name} | {' | '.join(row)} |")
     return "\n".join(lines)
+
+
+def _seeds(shares: Sequence[float]) -> str:
+    """Success of runs of several seeds.
+
+    >>> _seeds([0.09, 0.145]), _seeds([])
+    ('9 %, 14 %', 'not trained')
+    """
+    return ", ".join(f"{100 * share:.0f} %" for share in shares) or "not trained"
 
 
 def _cell(found: Mapping[str, Any] | None) -> str:
@@ -239,10 +263,10 @@ def main() -> None:
     found = kept()
     for run in given.learned:
         recipe = read_yaml((run / "recipe.yaml").read_text("utf-8"))
-        found.setdefault("learned", {})[str(recipe.get("seed", 0))] = learned(run)
+        found["learned"].setdefault(recipe["suite"], {})[str(recipe.get("seed", 0))] = learned(run)
         keep(found)
     if given.learned:
-        draw(found["learned"])
+        draw(found["learned"]["search/quick"])
     if given.speed:
         found["speed"] = speeds()
         keep(found)
@@ -250,7 +274,7 @@ def main() -> None:
         found["cells"][f"{suite.name} {way}"] = play(suite, way, given.engine)
         keep(found)
     if given.table:
-        print(table(found["cells"]))
+        print(table(found["cells"], found["learned"]))
 
 
 if __name__ == "__main__":

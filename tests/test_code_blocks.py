@@ -40,10 +40,16 @@ SHORT = (
 NOT_RUN = ("pip ", "make ", "git ")  # what installs is run by tests/cli/test_packaging.py
 
 
-def short(command: str) -> list[str]:
-    """A command's words, with a run made small."""
+def short(command: str, folder: Path) -> list[str]:
+    """A command's words, with a run made small; a recipe of phases has an update in each."""
     words = shlex.split(command)
-    return [*words, *(("--set", *SHORT) if words[:2] == ["turnwise", "train"] else ())]
+    if words[:2] != ["turnwise", "train"]:
+        return words
+    recipe = folder / words[2]
+    keys = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else {}
+    phases = [f"phases.{phase['name']}.updates=1" for phase in keys.get("phases", ())]
+    fits = [one for one in SHORT if not phases or not one.startswith(("updates=", "warm_start."))]
+    return [*words, "--set", *fits, *phases]
 
 
 def heavy(page: Path) -> bool:
@@ -57,7 +63,7 @@ def heavy(page: Path) -> bool:
     [pytest.param(page, id=page.stem, marks=[pytest.mark.full] if heavy(page) else []) for page in FOLLOWED],
 )
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if heavy(page):
+    if "smollm" in page.read_text("utf-8"):
         request.getfixturevalue("smollm2")
     if any("turnwise train" in command for block in pages.blocks(page) for command in block.commands):
         pytest.importorskip("torch")
@@ -67,9 +73,12 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path, request: pytest.Fixt
         for command in block.commands:
             if block.why_not or command.startswith(NOT_RUN):
                 continue
-            words = short(command)
+            words = short(command, tmp_path)
             assert words[0] == "turnwise"
-            done = forked.turnwise(*words[1:], cwd=tmp_path, env={**os.environ}, timeout=280, training=True)
+            timeout = 1500 if heavy(page) else 280
+            done = forked.turnwise(
+                *words[1:], cwd=tmp_path, env={**os.environ}, timeout=timeout, training=True
+            )
             assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
 
 

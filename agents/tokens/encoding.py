@@ -84,6 +84,8 @@ class Encoder:
         self._names = {c.text: chr(_FIRST_NAME + i) for i, c in enumerate(self.controls)}
         self._any = _Strings(self._names)
         self._special = _Strings(c.text for c in self.controls if c.special)
+        edges = {end for control in self.controls for end in (control.text[0], control.text[-1])}
+        self._suspicious = re.compile(f"[{_RESERVED}{re.escape(''.join(sorted({*single, *edges})))}]")
         self._twin = tokenizers.Tokenizer.from_str(json.dumps(_renamed(spec, self._names)))
         self._twin.add_special_tokens([tokenizers.AddedToken(_ANCHOR, normalized=False)])
         self._apart = _stand_apart(spec["added_tokens"], self._names)
@@ -109,15 +111,21 @@ class Encoder:
 
     def _guard(self, text: str, own: bool) -> str:
         self.work.guarded += len(text)
+        if self._harmless(text):
+            return text
         if self._unsayable.search(text):
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             text = self._unsayable.sub("\ufffd", text)
         return (self._special if own else self._any).cut(text)
 
+    def _harmless(self, text: str) -> bool:
+        """Say whether a text has no character with which a control token begins or ends, and lies in none: most have none."""
+        return not self._suspicious.search(text) and not self._any.holds(text)
+
     def guard_json(self, value: Any) -> Any:
         """:meth:`guard` for every string of a JSON value, keys included."""
-        if isinstance(value, str):
-            return self.guard(value)
+        if isinstance(value, str):  # most are words of a schema, for which the cache takes longer
+            return value if self._harmless(value) else self.guard(value)
         if isinstance(value, dict):
             return {self.guard_json(key): self.guard_json(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
@@ -232,6 +240,10 @@ class _Strings:
         self.longest = max(map(len, known), default=0)
         self._joined = "\0".join(known)
 
+    def holds(self, text: str) -> bool:
+        """Say whether a text is a part of one of the strings."""
+        return 0 < len(text) < self.longest and text in self._joined
+
     def cut(self, text: str) -> str:
         pieces: list[str] = []
         done = 0
@@ -243,7 +255,7 @@ class _Strings:
         whole = _CUT.join([*pieces, text[done:]])
         # A string could also be completed by what the template writes around the text.
         lengths = range(1, min(self.longest, len(text) + 1))
-        inside = 0 < len(text) < self.longest and text in self._joined
+        inside = self.holds(text)
         before = inside or any(text[:n] in self._tails for n in lengths)
         after = any(text[-n:] in self._heads for n in lengths)
         return f"{_CUT if before else ''}{whole}{_CUT if after else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -104,6 +105,25 @@ def test_no_half_of_a_control_token_is_completed(kind: str, control: str) -> Non
         assert control_ids(kind, head + guard(tail)) == written
         assert control_ids(kind, head + guard(tail[:1]) + tail[1:]) == written
         assert control_ids(kind, guard(head + control + tail)) == []
+
+
+@every_kind
+@pytest.mark.parametrize("own", [False, True])
+def test_a_text_that_is_left_as_it_is_would_have_been_left_by_the_search(kind: str, own: bool) -> None:
+    encoder, rng = ENCODERS[kind], Random(kind)
+    strings = encoder._special if own else encoder._any
+    parts = [
+        *"ab <>[]|/\n¤",
+        *(control.text[a:b] for control in encoder.controls for a, b in ((0, 2), (1, 3), (-2, None))),
+    ]
+    left = 0
+    for _ in range(2000):
+        text = "".join(rng.choices(parts, k=rng.randrange(4)))
+        said = encoder._unsayable.sub("\ufffd", text)
+        assert encoder.guard(text, own=own) == strings.cut(said)
+        assert own or encoder.guard_json(text) == strings.cut(said)
+        left += encoder._harmless(text)
+    assert 100 < left < 1900  # some of each
 
 
 @every_kind
