@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 import torch
 
-from turnwise.agents.core import Episode
+from turnwise.agents.core import Episode, Finish, Served
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.payer import Payer, RewardInRow
@@ -34,6 +35,21 @@ def test_the_share_of_informative_groups_counts_each_group_by_its_own_members() 
     assert result.kept == [True, False, False, True, True]
     assert describe(played, result)["informative"] == 3 / 5
     assert UpdateResult([[]], []).kept == [False]
+
+
+def test_the_share_of_cut_answers_counts_turns() -> None:
+    stopped, cut = episode([0.0, 1.0]), episode([0.0, 1.0])
+    turns = [
+        replace(turn, reply=turn.reply._replace(served=Served(Finish.LENGTH)))
+        for turn in cut.trajectory.turns[:1]
+    ]
+    cut = replace(
+        cut, trajectories={"agent": replace(cut.trajectory, turns=(*turns, *cut.trajectory.turns[1:]))}
+    )
+    groups = [[stopped, cut]]
+    recipe = check_recipe({"suite": "shop/easy", "model": {"scratch": {}}})
+    played = split_by_agent(build_parts(recipe), groups, Cost())
+    assert describe(played, UpdateResult(groups, [1.0] * 4))["cut"] == 1 / 4
 
 
 def test_a_reward_sees_the_signals_that_were_measured_of_turns_and_of_trajectories() -> None:

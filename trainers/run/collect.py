@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import mean
 from typing import NamedTuple
 
-from turnwise.agents.core import Episode, Policy, Trajectory
+from turnwise.agents.core import Episode, Finish, Policy, Trajectory
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import policy_map
@@ -432,6 +432,7 @@ def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, floa
         "success": sum(episode.success for episode in episodes) / n,
         "turns": len(turns) / n,
         "bad_actions": sum(turn.bad_action for turn in turns) / max(1, len(turns)),
+        "cut": sum(turn.reply.served.finish is Finish.LENGTH for turn in turns) / max(1, len(turns)),
         "informative": sum(result.kept) / max(1, len(result.groups)),
     }
     return {
