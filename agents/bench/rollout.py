@@ -228,7 +228,7 @@ async def _ask_raw(urls: Sequence[str], jobs: Sequence[VllmJob], at_once: int) -
         GenerateBody(
             request_id=f"raw-{secrets.token_hex(8)}",
             token_ids=list(job.prompt_ids),
-            sampling_params=SamplingBody.of(job.sampling, job.sampling.max_tokens, (), job.seed),
+            sampling_params=SamplingBody.of(job.sampling, job.sampling.max_tokens, (), job.seed or 0),
             stream=False,
         ).model_dump_json(exclude_none=True)
         for job in jobs
@@ -303,7 +303,8 @@ def _measure(
     played = _spent(lambda: episodes.extend(_play(policy, tasks, load)))
     engine.reset_prefix_cache()
     answers: list[Completion] = []
-    raw = _spent(lambda: answers.extend(engine.generate_all(recorder.jobs)))
+    seedless = [job._replace(seed=None) for job in recorder.jobs]
+    raw = _spent(lambda: answers.extend(engine.generate_all(seedless)))
     assert _tokens(episodes) == sum(len(answer.token_ids) for answer in answers)
     return RolloutFigures(_tokens(episodes), played, raw)
 

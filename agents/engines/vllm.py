@@ -348,7 +348,7 @@ class VllmEngine:
             self._engine.collective_rpc("reload_weights", kwargs={"weights_path": folder})
 
     def _request(
-        self, prompt_ids: Sequence[int], sampling: Sampling, stop_ids: Sequence[int], seed: int
+        self, prompt_ids: Sequence[int], sampling: Sampling, stop_ids: Sequence[int], seed: int | None
     ) -> VllmRequest:
         room = self.context_length - len(prompt_ids)
         if room < 1 or not prompt_ids:
@@ -363,7 +363,7 @@ class VllmEngine:
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             max_tokens=min(sampling.max_tokens, room),
-            seed=seed % 2**63,
+            seed=None if seed is None else seed % 2**63,
             stop_token_ids=list(stop_ids),
             ignore_eos=True,  # only the caller's stop ids stop
             logprobs=0,
@@ -380,4 +380,4 @@ class VllmJob(NamedTuple):
 
     prompt_ids: Sequence[int]
     sampling: Sampling
-    seed: int
+    seed: int | None  # None: the engine draws, without a generator of its own for this request
