@@ -99,7 +99,7 @@ def lie_in(
         and max(logprobs) <= SURE
         and min(token_ids) >= 0
         and max(token_ids) < vocabulary
-        and not any(token in stop_ids for token in token_ids[:-1])
+        and not any(map(stop_ids.__contains__, token_ids[:-1]))
     ):
         return ""
     for number, (token, logprob) in enumerate(zip(token_ids, logprobs, strict=True), 1):
