@@ -23,7 +23,7 @@ from torch import distributed
 sys.path.insert(0, str(Path(__file__).parent))
 
 from signals_by_hand import measured, signals
-from test_learner import SHAPES, advantages, objective, spoken
+from test_learner import SHAPES, advantages, episode, objective, spoken
 
 from turnwise.agents.policies.model import ChatFormat
 from turnwise.trainers.learn.collate import TrainingBatch, collate
@@ -298,6 +298,9 @@ CASES: dict[str, Callable[[Place], dict[str, Any]]] = {
         at, "lora", lambda: objective("clip", "kl", reference=True)
     ),
     "one row for two": lambda at: update(at, "plain", clipped, batch=batch_of([(7, 3)]), minibatches=1),
+    "a minibatch that says nothing": lambda at: update(
+        at, "plain", clipped, batch=collate([[episode([]), episode([])], [spoken(SHAPES[0], 0), spoken(SHAPES[2], 1)]])
+    ),
     "one pass and nine": lambda at: update(
         at, "plain", clipped, batch=batch_of([(90, 9)], *[[(5, 4)]] * 9), minibatches=1, micro_tokens=10, share="rows"
     ),

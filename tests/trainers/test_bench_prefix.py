@@ -24,7 +24,8 @@ def test_a_tree_is_beside_each_way_of_rows_and_reads_fewer_tokens() -> None:
     beside = {"filled": Way("filled"), "cut": Way("rows", 128)}
     found = compared(PrefixSetting(make, beside, minibatches=1), rounds=1)
     keys = {"times_rows", "share_of_token_ratio", "tokens_saved", "max_gradient_gap", "memory"}
-    assert set(found) == {f"{name}: {key}" for name in beside for key in keys}
+    assert set(found) == {f"{name}: {key}" for name in beside for key in keys} | {"rounding"}
+    assert 0 < found["rounding"].value < 2e-6
     tokens = int(made[0].batch.rows.length_R.sum())
     for name in beside:
         assert found[f"{name}: tokens_saved"].value == pytest.approx(1 - (60 + 6 * 16) / tokens, abs=1e-3)

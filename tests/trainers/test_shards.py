@@ -28,7 +28,7 @@ CASES = Path(__file__).with_name("shard_cases.py")
 QUICK = ("full", "by trajectory", "lora", "one pass and nine", "value head", "push lora", "checkpoints")
 """Cases of `make test`; `make test-full` has them all."""
 ALL = (
-    "tied", "checkpointing", "trees", "lora and its reference", "one row for two", "two streams",
+    "tied", "checkpointing", "trees", "lora and its reference", "one row for two", "a minibatch that says nothing", "two streams",
     "implicit rewards", "push", "push tied", "checkpoints of adapters",
 )  # fmt: skip
 ELSEWHERE = "local:engines=1"

@@ -67,15 +67,18 @@ REFUSED = {
     "mamba": {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
     "mixtral": {**SMALL, "num_key_value_heads": 2, "num_local_experts": 2},
     "gemma2": {**SMALL, "num_key_value_heads": 2, "head_dim": 8},
+    "lfm2": {**SMALL, "num_key_value_heads": 2, "layer_types": ["conv", "full_attention"]},
 }
 
 
-def model_of(kind: str) -> Any:
+def model_of(kind: str, **changes: Any) -> Any:
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(CONFIG_MAPPING[kind](**(KINDS | REFUSED)[kind]))
+        model = AutoModelForCausalLM.from_config(
+            CONFIG_MAPPING[kind](**{**(KINDS | REFUSED)[kind], **changes})
+        )
     return model.eval()
 
 
@@ -403,7 +406,12 @@ def test_auto_takes_the_tree_where_it_saves_a_fifth(random_model: Callable[..., 
     apart = plain_rows([[1, *range(1, 11)], [2, *range(1, 11)]], [1, 1])
     assert reader.shares(random_model(), alike)
     assert not reader.shares(random_model(), apart)
-    assert reader.shares(random_model(), apart, torch.tensor([], dtype=torch.long)) in (True, False)
+    mixed = plain_rows(
+        [[*range(1, 11), 11], [*range(1, 11), 12], *([n, *range(1, 11)] for n in range(20, 26))], [1] * 8
+    )
+    assert not reader.shares(random_model(), mixed)
+    assert reader.shares(random_model(), mixed, torch.tensor([0, 1])), "of the rows that are asked about"
+    assert not reader.shares(random_model(), mixed, torch.tensor([2, 3]))
     scores = reader.scores(random_model(), alike).logp_RT
     torch.testing.assert_close(
         scores, Reader(CPU, 1.0, "float32", "rows").scores(random_model(), alike).logp_RT

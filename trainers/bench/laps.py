@@ -6,9 +6,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from turnwise.agents.core import Episode
 from turnwise.errors import RunError
 from turnwise.tasks.core import Task
+from turnwise.trainers.learn.collate import collate_rows
+from turnwise.trainers.learn.tree import count_nodes
 
+RECIPE = "shop-quick"
+TRL = "trl_transformers"
 ALIKE = 0.01
 """By how much the tokens that two sides read may differ: the environment's answers to what the policy happens to say."""
 
@@ -53,11 +58,12 @@ class UpdateLap(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A run: its updates that count, the tasks of all its groups in order, and the threads that it had."""
+    """A run: its updates that count, the tasks of all its groups in order, the threads that it had, and its :func:`token_ratio`."""
 
     laps: Sequence[UpdateLap]
     tasks: Sequence[Task]
     threads: int
+    token_ratio: float = 1.0
 
 
 def middle(laps: Sequence[UpdateLap], field: str) -> float:
@@ -83,6 +89,13 @@ def check_alike(sides: Mapping[str, Played]) -> None:
             raise RunError(
                 f"{name} had {first.threads} threads and {other} {played.threads}.", "Set OMP_NUM_THREADS."
             )
+
+
+def token_ratio(groups: Sequence[Sequence[Episode]]) -> float:
+    """Return how many times fewer distinct prefixes groups have than tokens in their rows."""
+    rows = [collate_rows([episode.trajectory for episode in group]) for group in groups]
+    tokens = sum(int(own.length_R.sum()) for own in rows)
+    return tokens / sum(count_nodes(own.token_RT, own.length_R) for own in rows)
 
 
 def multiply_adds(lap: UpdateLap, sizes: Mapping[str, Any]) -> float:

@@ -9,10 +9,11 @@ are before the step.
 from __future__ import annotations
 
 import copy
+import itertools
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -71,6 +72,7 @@ def bench_prefix(run: str = "", *, rounds: int = ROUNDS) -> dict[str, BenchmarkF
     * ``share_of_token_ratio``: that, divided by how many times fewer tokens the tree reads.
     * ``tokens_saved``: the share of the rows' tokens that is not read.
     * ``max_gradient_gap``: the largest difference of a gradient's entry, of the largest entry.
+    * ``rounding``: the same between rows and rows that are cut otherwise, which the order of sums in float32 alone parts.
     * ``memory``: bytes that wait for the backward pass at most, of the rows'.
 
     Raises:
@@ -100,19 +102,30 @@ def compared(setting: PrefixSetting, rounds: int = ROUNDS) -> dict[str, Benchmar
     found: dict[str, BenchmarkFigure] = {}
     for name, rows in zip(setting.beside, others, strict=True):
         ratios = [row / node for row, node in zip(rows.seconds, tree.seconds, strict=True)]
-        largest = max(float(x.abs().max()) for x in rows.gradients)
-        pairs = zip(rows.gradients, tree.gradients, strict=True)
-        gap = max(float((x - y).abs().max()) for x, y in pairs)
         times = statistics.median(ratios)
         figures = {
             "times_rows": BenchmarkFigure(round(times, 2), "×", round(max(ratios) - min(ratios), 2)),
             "share_of_token_ratio": BenchmarkFigure(round(times / (rows.read / tree.read), 2), "of 1", 0.0),
             "tokens_saved": BenchmarkFigure(round(1 - tree.read / rows.read, 3), "of 1", 0.0),
-            "max_gradient_gap": BenchmarkFigure(gap / largest, "of the largest", 0.0),
+            "max_gradient_gap": BenchmarkFigure(
+                gap_of(tree.gradients, rows.gradients), "of the largest", 0.0
+            ),
             "memory": BenchmarkFigure(round(tree.held / rows.held, 3), "of rows", 0.0),
         }
         found |= {f"{name}: {key}" if name else key: figure for key, figure in figures.items()}
-    return found
+    cut = [rows.gradients for rows in others]
+    if not any(way.name == "filled" for way in setting.beside.values()):
+        filled = Way("filled").learner(made, setting.minibatches)
+        filled.update(made.batch, advantages_of(made.batch), objective_of())
+        cut.append(filled.gradients)
+    rounding = max(gap_of(one, other) for one, other in itertools.combinations(cut, 2))
+    return found | {"rounding": BenchmarkFigure(rounding, "of the largest", 0.0)}
+
+
+def gap_of(gradients: Sequence[Tensor], beside: Sequence[Tensor]) -> float:
+    """Return the largest difference of two gradients' entries, of the largest entry."""
+    largest = max(float(x.abs().max()) for x in beside)
+    return max(float((x - y).abs().max()) for x, y in zip(gradients, beside, strict=True)) / largest
 
 
 def measured(made: MadeBatch, ways: list[Way], minibatches: int, rounds: int) -> list[WayLap]:

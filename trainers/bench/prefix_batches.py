@@ -88,14 +88,28 @@ def of_log(file: Path) -> MadeBatch:
     Raises:
         TurnwiseError: it has no update.
     """
+    model = load_model(best_of(file), torch.device("cpu"))
+    return MadeBatch(collate(last_groups(file)), model)
+
+
+def best_of(file: Path) -> Path:
+    """Return the folder of the best model of the run that an episode log lies in."""
+    return file.parent / "best" / "model"
+
+
+def last_groups(file: Path) -> list[list[Episode]]:
+    """Return the groups of an episode log's last update.
+
+    Raises:
+        TurnwiseError: it has no update.
+    """
     groups: dict[int, dict[int, list[Episode]]] = defaultdict(lambda: defaultdict(list))
     for record in LogReader(file):
         if record.update is not None and record.group is not None and record.episode.outcome.counts:
             groups[record.update][record.group].append(record.episode)
     if not groups:
         raise TurnwiseError(f"{file} has no episode of an update.", "Let the run make an update.")
-    model = load_model(file.parent / "best" / "model", torch.device("cpu"))
-    return MadeBatch(collate([*groups[max(groups)].values()]), model)
+    return [*groups[max(groups)].values()]
 
 
 def small_model(vocabulary: int = VOCABULARY) -> nn.Module:

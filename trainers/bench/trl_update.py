@@ -32,7 +32,7 @@ from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import MissingDependencyError
 from turnwise.tasks.core import Task
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload
-from turnwise.trainers.learn.collate import collate_rows
+from turnwise.trainers.learn.collate import TokenRows, collate_rows
 from turnwise.trainers.learn.model import choose_device, load_model
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.run.learning import learning_setup
@@ -162,21 +162,35 @@ class Rollouts:
 
     def _told(self, episodes: Sequence[Episode]) -> dict[str, Any]:
         rows = collate_rows([episode.trajectory for episode in episodes])
-        told: dict[str, list[Any]] = {"prompt_ids": [], "completion_ids": [], "logprobs": [], "env_mask": []}
-        for row in range(len(rows.length_R)):
-            first, end = int(rows.mask_RT[row].int().argmax()), int(rows.length_R[row])
-            ids = rows.token_RT[row, :end].tolist()
-            told["prompt_ids"].append(ids[:first])
-            told["completion_ids"].append(ids[first:])
-            told["logprobs"].append(rows.behaviour_logp_RT[row, first:end].tolist())
-            told["env_mask"].append(rows.mask_RT[row, first:end].int().tolist())
         turns = sum(len(episode.trajectory.turns) for episode in episodes)
         count = len(episodes), turns, int(rows.mask_RT.sum()), int(rows.length_R.sum())
         self.counts.append(count)
-        return {**told, "scored": [episode.score for episode in episodes]}
+        return told_to_trl(rows, episodes)
 
 
-def trl_updates(name: str, model: Path, out: Path, tasks: Sequence[Task], load: UpdateWorkload) -> Played:
+def told_to_trl(rows: TokenRows, episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Return rows, one of each episode, in the form that TRL asks its rollout function for."""
+    told: dict[str, list[Any]] = {"prompt_ids": [], "completion_ids": [], "logprobs": [], "env_mask": []}
+    for row in range(len(rows.length_R)):
+        first, end = int(rows.mask_RT[row].int().argmax()), int(rows.length_R[row])
+        ids = rows.token_RT[row, :end].tolist()
+        told["prompt_ids"].append(ids[:first])
+        told["completion_ids"].append(ids[first:])
+        told["logprobs"].append(rows.behaviour_logp_RT[row, first:end].tolist())
+        told["env_mask"].append(rows.mask_RT[row, first:end].int().tolist())
+    return {**told, "scored": [episode.score for episode in episodes]}
+
+
+def trl_updates(
+    name: str,
+    model: Path,
+    out: Path,
+    tasks: Sequence[Task],
+    load: UpdateWorkload,
+    *,
+    rollouts: Callable[[Sequence[Task], Renderer, Sampling], Rollouts] = Rollouts,
+    learning_rate: float | None = None,
+) -> Played:
     """Train a recipe's model by TRL, in this process.
 
     Args:
@@ -185,16 +199,19 @@ def trl_updates(name: str, model: Path, out: Path, tasks: Sequence[Task], load: 
         out: TRL's folder.
         tasks: of the groups of all updates, in order.
         load: how many groups, episodes and threads there are, and how many updates do not count.
+        rollouts: makes what plays.
+        learning_rate: the recipe's if None.
 
     Raises:
         MissingDependencyError: TRL cannot be imported.
     """
     torch.set_num_threads(load.threads)
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
-    setup = learning_setup(name, {})
+    changes = {} if learning_rate is None else {"optimizer.learning_rate": learning_rate}
+    setup = learning_setup(name, changes)
     tokenizer = load_tokenizer(model)
     drawn = Sampling(setup.temperature, 1.0, setup.max_tokens)
-    play = Rollouts(tasks, Renderer(tokenizer, tools_format=setup.tools), drawn)
+    play = rollouts(tasks, Renderer(tokenizer, tools_format=setup.tools), drawn)
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():  # its last line is a dictionary
         warnings.simplefilter("ignore")
         trainer, ends = _trainer(model, tokenizer, setup.optimizer, out, play, load)

@@ -17,61 +17,77 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import multiprocessing
 import statistics
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any
 
 import torch
 from torch import nn
 
+from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.models.loading import load_causal, load_config, load_tokenizer, longest_sequence
 from turnwise.agents.models.small import build_small_model
 from turnwise.agents.models.vocabulary import end_ids
 from turnwise.agents.policies.scripted import scripted
-from turnwise.agents.remote.orphan import end_with_parent
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.envs.registry import get_suite, register_suite, suite_tasks
 from turnwise.errors import MissingDependencyError, TurnwiseError
-from turnwise.tasks.core import Split, Task
-from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, middle, multiply_adds
+from turnwise.tasks.core import Split
+from turnwise.trainers.bench.apart import Apart
+from turnwise.trainers.bench.laps import (
+    RECIPE,
+    TRL,
+    Played,
+    UpdateLap,
+    UpdateWorkload,
+    check_alike,
+    middle,
+    multiply_adds,
+    token_ratio,
+)
+from turnwise.trainers.bench.prefix_batches import log_of
+from turnwise.trainers.bench.update_log import bench_log, logged_update
 from turnwise.trainers.learn.warm_start import texts
 from turnwise.trainers.run.learning import learning_setup
 from turnwise.trainers.run.loop import train
 
-RECIPE = "shop-quick"
-TRL = "trl_transformers"
 OF_A_MODEL = UpdateWorkload(trl_rows=8, times=())
 """Of a published model on a GPU; on a CPU :func:`of_a_model` makes it as small as comes to an end."""
-T = TypeVar("T")
 
 
-def bench_update(*, repeats: int = 2, workload: UpdateWorkload | None = None) -> dict[str, BenchmarkFigure]:
+def bench_update(
+    run: str = "", *, repeats: int = 2, workload: UpdateWorkload | None = None
+) -> dict[str, BenchmarkFigure]:
     """Seconds of a whole update, and ratios; medians over rounds, spread = largest − smallest.
+
+    With a run also those of its last update (:func:`~turnwise.trainers.bench.update_log.bench_log`).
 
     * ``torch``, ``vllm``: Turnwise with this engine in process; ``…_play``, ``…_learn`` and ``…_push`` are its parts.
     * ``trl_transformers``: TRL with ``generate`` of transformers, one batch for each turn of all episodes; ``…_play`` is its
       rollout function, ``…_learn`` all else. It has nothing to push: it generates by the model that it trains.
     * ``times_trl_ENGINE``: TRL's seconds divided by Turnwise's of the same round. Like is beside like with ``torch``.
     * ``sampled``, ``read``: tokens of an update, of the policy and in all; ``threads``.
+    * ``token_ratio``: the latter divided by the distinct prefixes of each group, which is what Turnwise's learner reads of it.
     * ``turns_N_times``: seconds with N times the turns, divided by those with one time, divided by what arithmetic says (the ratio
       of multiply-adds of the layers and of attention over what was played): 1 where an update costs what its tokens cost, less
       where part of it is fixed. ``turns_doubled_to_N``: the same of the last doubling alone, in which fixed costs weigh little.
 
     Raises:
         MissingDependencyError: a model was given, and TRL is not installed.
+        TurnwiseError: the run has no update that both sides can learn.
         RunError: the sides did not do the same.
     """
     load = workload or UpdateWorkload()
+    logged = logged_update(log_of(run)) if run else None  # before anything is measured
     if load.model and find_spec("trl") is None:
         raise MissingDependencyError(
             "An update of a published model is measured beside TRL's, and TRL is not installed.",
@@ -92,7 +108,8 @@ def bench_update(*, repeats: int = 2, workload: UpdateWorkload | None = None) ->
             }
             for number in range(repeats)
         ]
-    return {name: _figure([one[name] for one in rounds], _unit(name)) for name in rounds[0]}
+    found = {name: _figure([one[name] for one in rounds], _unit(name)) for name in rounds[0]}
+    return found if logged is None else found | bench_log(logged, load, repeats=repeats)
 
 
 def of_a_model(folder: str) -> UpdateWorkload:
@@ -108,21 +125,6 @@ def _with_trl() -> bool:
     if not there:
         warnings.warn("TRL is not installed: no figures of it. Remedy: pip install trl", stacklevel=3)
     return there
-
-
-class Apart:
-    """A process of its own for one side: libraries change threads and allocators of the process that they are loaded into."""
-
-    def __enter__(self) -> Self:
-        self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=end_with_parent)
-        return self
-
-    def call(self, work: Callable[..., T], *arguments: Any) -> T:
-        """The result of some work there."""
-        return self._pool.submit(work, *arguments).result()
-
-    def __exit__(self, *error: object) -> None:
-        self._pool.shutdown()
 
 
 def make_models(model: Path, long: Path, load: UpdateWorkload) -> None:
@@ -185,6 +187,7 @@ def _beside(out: Path, model: Path, load: UpdateWorkload, processes: Mapping[str
         figures |= _parts(kind, sides[kind].laps, push=True)
     first = sides[load.engines[0]]
     figures |= {"sampled": middle(first.laps, "sampled"), "read": middle(first.laps, "read")}
+    figures["token_ratio"] = first.token_ratio
     if load.trl:
         from turnwise.trainers.bench.trl_update import trl_updates
 
@@ -209,20 +212,20 @@ def play(out: Path, changes: Mapping[str, Any], load: UpdateWorkload) -> Played:
     train(RECIPE, out=out, preflight=False, log=lambda line: None, **whole)
     lines = (out / "metrics.jsonl").read_text().splitlines()
     rows: list[dict[str, Any]] = [row for row in map(json.loads, lines) if row["phase"] == "rl"]
-    tasks = dict[tuple[int, int], Task]()
+    groups: dict[tuple[int, int], list[Episode]] = defaultdict(list)
     counts = [[0, 0, 0, 0] for _ in rows]
     for record in LogReader(out / "episodes.jsonl.zst"):
         assert record.update is not None
         assert record.group is not None
-        tasks[record.update, record.group] = record.episode.task
+        groups[record.update, record.group].append(record.episode)
         said = record.episode.trajectory.turns
         sampled = sum(len(turn.reply.action_ids) for turn in said)
         read = sampled + sum(len(turn.reply.prompt_ids) for turn in said)
         for place, more in enumerate((1, len(said), sampled, read)):
             counts[record.update - 1][place] += more
     laps = [_lap(row, counts[row["update"] - 1]) for row in rows]
-    ordered = [tasks[key] for key in sorted(tasks)]
-    return Played(laps[load.skipped : -1], ordered, torch.get_num_threads())
+    ordered = [groups[key][0].task for key in sorted(groups)]
+    return Played(laps[load.skipped : -1], ordered, torch.get_num_threads(), token_ratio([*groups.values()]))
 
 
 def _lap(row: Mapping[str, Any], count: Sequence[int]) -> UpdateLap:
@@ -302,7 +305,7 @@ def _unit(name: str) -> str:
         return "tokens"
     if name == "threads":
         return ""
-    return "×" if name.startswith(("times", "turns")) and not name.endswith("_s") else "s"
+    return "×" if name.startswith(("times", "turns", "token")) and not name.endswith("_s") else "s"
 
 
 def _figure(values: Sequence[float], unit: str) -> BenchmarkFigure:

@@ -11,15 +11,17 @@ CUDA. :func:`by_mask` runs SDPA once with that mask, dense, and is what the othe
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from turnwise.errors import RecipeError
 from turnwise.trainers.learn.model import base_of, decode
 from turnwise.trainers.learn.tree import Run, TokenTree, ends_of, joined
 
@@ -29,6 +31,8 @@ TreeAttention: TypeAlias = Callable[..., Tensor]
 _KINDS = {"full_attention", "sliding_attention"}
 _DENSE = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _OTHER = ("attn_logit_softcapping", "attention_chunk_size", "alibi")
+_rows_only: dict[type, str] = {}
+"""Classes of models of which trying has shown that a tree is not exact, and how."""
 
 
 def why_not(model: nn.Module) -> str:
@@ -38,6 +42,8 @@ def why_not(model: nn.Module) -> str:
     kind. Recurrent layers, experts that are chosen per batch, caps and sinks of attention are refused.
     """
     base = base_of(model)
+    if type(base) in _rows_only:
+        return _rows_only[type(base)]
     config = base.config.get_text_config()
     takes = inspect.signature(base.get_decoder().forward).parameters
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
@@ -51,9 +57,15 @@ def why_not(model: nn.Module) -> str:
         if getattr(config, name, None):
             return f"its config has {name}"
     scaling: Any = getattr(config, "rope_scaling", None) or {}
-    if scaling.get("rope_type", scaling.get("type", "default")) in ("longrope", "dynamic"):
+    each = [scaling, *(one for one in scaling.values() if isinstance(one, Mapping))]  # or by kind of layer
+    if any(one.get("rope_type", one.get("type")) in ("longrope", "dynamic") for one in each):
         return "its rotary positions depend on the longest row"
     return ""
+
+
+def refuse_trees(model: nn.Module, reason: str) -> None:
+    """Have models of this class read rows only from now on, which :func:`why_not` then explains."""
+    _rows_only[type(base_of(model))] = reason
 
 
 def _passes_on(takes: Any) -> bool:
@@ -68,6 +80,18 @@ def take_trees(model: nn.Module) -> None:
         base.set_attn_implementation(NAME)
 
 
+@contextlib.contextmanager
+def with_trees(model: nn.Module) -> Iterator[None]:
+    """Give a model the attention function for a while. It must not be computed again after that in a backward pass."""
+    base = base_of(model)
+    before = base.config._attn_implementation
+    take_trees(model)
+    try:
+        yield
+    finally:
+        base.set_attn_implementation(before)
+
+
 TreeForm: TypeAlias = Callable[[TokenTree], TreeAttention]
 
 
@@ -77,15 +101,30 @@ def hidden_states_of(
     """Return the last hidden state of each node, (N, D), by :func:`by_segments` or another form.
 
     The model must have been given :func:`take_trees`.
+
+    Raises:
+        RecipeError: the model's layers keep the tree from its attention, so that every token would see all others.
     """
-    return decode(
+    attend, layers = (form or _segmented)(tree), list[int]()
+
+    def attended(*given: Tensor, **more: Any) -> Tensor:
+        layers.append(len(layers))
+        return attend(*given, **more)
+
+    found = decode(
         model,
         input_ids=tree.token_N[None].to(device),
         position_ids=tree.position_N[None].to(device),
         # Four axes: without them Transformers takes positions that fall for packed rows, and makes a mask of N × N.
         attention_mask=torch.zeros(1, 1, 1, 1, device=device),
-        tree=(form or _segmented)(tree),
+        tree=attended,
     )[0]
+    if not layers:
+        raise RecipeError(
+            f"{type(base_of(model)).__name__} cannot be read as a tree: its layers keep it from their attention.",
+            "Set optimizer.share: rows, and report this model.",
+        )
+    return found
 
 
 def _segmented(tree: TokenTree) -> TreeAttention:

@@ -17,11 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.agents.core import Kv
-from turnwise.errors import EngineError, RunError
+from turnwise.errors import EngineError, RunError, TurnwiseError
 from turnwise.tasks.core import derive_rng
+from turnwise.trainers.learn.attention import hidden_states_of, refuse_trees, why_not, with_trees
 from turnwise.trainers.learn.mesh import MeshSeat
 from turnwise.trainers.learn.model import base_of, hidden_states, token_stats
 from turnwise.trainers.learn.trainable_engine import TrainableEngine
+from turnwise.trainers.learn.tree import tree_of
 from turnwise.trainers.learn.weights import weights_of
 
 CANARY_SEQUENCES = 2
@@ -30,6 +32,8 @@ FLOAT32 = 1e-3
 """Largest difference of a log-probability, in nats, that an engine in float32 is allowed: 2e-6 were seen."""
 SAME = 1e-4
 """The same for the learner, which computes with the model's own weights."""
+TREE = 5e-3
+"""The same for a tree beside its rows: 1e-5 were seen; 0.05 where a model reads trees wrongly."""
 OTHERS = 0.15
 """The same for an engine in a type in which the trainer cannot compute (float8)."""
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -80,21 +84,53 @@ def check_learner(model: nn.Module) -> None:
             f"{name} cannot be trained: what is learned from differs from its own forward pass by {gap:.3g} nats.",
             "Use a model of another architecture, and report this one.",
         )
+    if not why_not(model):
+        _try_tree(model, sequences)
+
+
+def _try_tree(model: nn.Module, sequences: Sequence[Sequence[int]]) -> None:
+    """Read a tree of rows that begin alike, and have models of this class read rows only where it gives something else.
+
+    What a config says is not all: layers may keep the tree from their attention, and positions may begin elsewhere than at 0.
+    """
+    trunk, other = sequences
+    half = len(trunk) // 2
+    rows = [[*trunk], [*trunk[:half], *other[half:]], [*trunk[:half], *other[: len(trunk) - half]]]
+    try:
+        gap = (learned_logprobs(model, rows, as_tree=True) - learned_logprobs(model, rows)).abs().max().item()
+    except TurnwiseError as error:
+        refuse_trees(model, error.cause.rstrip("."))
+        return
+    except Exception as error:  # noqa: BLE001  rows are read all the same
+        refuse_trees(
+            model, f"a tree of it fails: {type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        )
+        return
+    if not gap <= TREE:
+        refuse_trees(model, f"a tree gives log-probabilities {gap:.3g} nats from those of its rows")
 
 
 @torch.no_grad()
-def learned_logprobs(model: nn.Module, sequences: Sequence[Sequence[int]]) -> Tensor:
+def learned_logprobs(
+    model: nn.Module, sequences: Sequence[Sequence[int]], *, as_tree: bool = False
+) -> Tensor:
     """The same as :func:`trainer_logprobs`, computed as the learner does."""
     id_RT = torch.tensor(sequences, device=weights_of(model).device)
     training = model.training
     model.eval()
     try:
         with _computing_in(model, torch.float32):
-            hidden_RTD = hidden_states(model, id_RT)[:, :-1]
+            hidden_RTD = (_tree_states if as_tree else hidden_states)(model, id_RT)[:, :-1]
             found = token_stats(model, hidden_RTD.flatten(0, 1), id_RT[:, 1:].flatten(), 1.0)
     finally:
         model.train(training)
     return found.logp_N.view(len(id_RT), -1).cpu()
+
+
+def _tree_states(model: nn.Module, id_RT: Tensor) -> Tensor:
+    tree = tree_of(id_RT, torch.full((len(id_RT),), id_RT.shape[1]))
+    with with_trees(model):
+        return hidden_states_of(model, tree, id_RT.device)[tree.node_RT.to(id_RT.device)]
 
 
 def push_weights(

@@ -29,8 +29,8 @@ def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
     For example: `turnwise bench env turnwise/Shop-v0`.
 
     Args:
-        what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update,
-            prefix (of a run, or made up), async or credit.
+        what: env (with the environment's id), rollout, client, env-workers, gateway, sandbox (with a backend, or all), train, update
+            and prefix (with a run, of its last update too), async or credit.
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
         model: The model that rollout plays, train learns, and update does both with, such as smollm2 or a folder. A tiny one with
             random weights unless given.
@@ -102,8 +102,8 @@ def _measured(what: str, name: str, model: str) -> Mapping[str, BenchmarkFigure 
             from turnwise.trainers.bench.update import bench_update, of_a_model
 
             if model:
-                return bench_update(workload=of_a_model(find_model(model)))
-            return bench_update()
+                return bench_update(name, workload=of_a_model(find_model(model)))
+            return bench_update(name)
         case "prefix":
             from turnwise.trainers.bench.prefix import bench_prefix
 
