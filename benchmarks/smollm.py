@@ -2,7 +2,7 @@
 
     python benchmarks/smollm.py --cells 2          # plays two cells that are missing, and goes on where one was cut
     python benchmarks/smollm.py --speed            # tokens of the torch engine and of a training pass per processor second
-    python benchmarks/smollm.py --table            # prints the table of the page
+    python benchmarks/smollm.py --page             # writes the table of docs/how-to/pretrained-model.md anew
     python benchmarks/smollm.py --learned RUN …    # keeps what finished runs taught, one of each suite and seed, and draws docs/smollm.png
 
 The runs are those of `turnwise train smollm-quick`, and of `turnwise train smollm-quick --set suite=code/quick sampling.max_tokens=32
@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from turnwise.plain_yaml import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "benchmarks" / "smollm.json"
+PAGE = ROOT / "docs" / "how-to" / "pretrained-model.md"
+_TABLE = re.compile(r"^\| suite \| untrained(?:.*\n)(?:\|.*\n)*", re.MULTILINE)
 FOLDER = ROOT / "runs" / "smollm"
 MODEL, TASKS = "smollm2", 50
 WAYS = {"greedy": "0", "sampled": "1"}
@@ -257,7 +260,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=0)
     parser.add_argument("--engine", default="torch")
     parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--learned", type=Path, nargs="*", default=[])
     given = parser.parse_args()
     found = kept()
@@ -273,8 +276,10 @@ def main() -> None:
     for suite, way in missing(found["cells"])[: given.cells]:
         found["cells"][f"{suite.name} {way}"] = play(suite, way, given.engine)
         keep(found)
-    if given.table:
-        print(table(found["cells"], found["learned"]))
+    if given.page:
+        text = PAGE.read_text("utf-8")
+        new = table(found["cells"], found["learned"])
+        PAGE.write_text(_TABLE.sub(lambda _: f"{new}\n", text), "utf-8")
 
 
 if __name__ == "__main__":

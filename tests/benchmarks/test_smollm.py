@@ -23,7 +23,7 @@ def smollm(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_page_has_the_table_of_the_committed_cells(smollm: Any) -> None:
     kept = smollm.kept()
     assert smollm.table(kept["cells"], kept["learned"]) in PAGE.read_text("utf-8"), (
-        "python benchmarks/smollm.py --table"
+        "python benchmarks/smollm.py --page"
     )
 
 
