@@ -268,8 +268,8 @@ def main() -> None:
         recipe = read_yaml((run / "recipe.yaml").read_text("utf-8"))
         found["learned"].setdefault(recipe["suite"], {})[str(recipe.get("seed", 0))] = learned(run)
         keep(found)
-    if given.learned:
-        draw(found["learned"]["search/quick"])
+        if recipe["suite"] == "search/quick":
+            draw(found["learned"]["search/quick"])
     if given.speed:
         found["speed"] = speeds()
         keep(found)
