@@ -35,7 +35,7 @@ from turnwise.trainers.audit.logs.horizon import of_ways
 from turnwise.trainers.audit.logs.order import path, spearman
 from turnwise.trainers.audit.logs.signed_mass import signed_mass
 from turnwise.trainers.audit.logs.similarity import similarity
-from turnwise.trainers.audit.logs.spread import deviation
+from turnwise.trainers.audit.logs.spread import deviation, spread
 from turnwise.trainers.audit.logs.starc import canonical, distance, starc
 from turnwise.trainers.audit.logs.unseen import unseen
 from turnwise.trainers.audit.logs.votes import voted
@@ -161,6 +161,17 @@ def test_spread_and_order_are_those_of_libraries(seed: int) -> None:
     for delta, value in zip(deltas, path(deltas)[1:], strict=True):
         shown = 1 - (1 - shown) * (1 - delta)  # what is left is multiplied
         assert value == pytest.approx(shown)
+
+
+def test_a_verifier_finds_a_success_among_as_many_runs_as_it_may_try() -> None:
+    words = {"a": "1000", "b": "0110", "c": "111"}
+    found = spread(groups(words))
+    for k, with_one, without in zip((1, 2, 3), found.curves[0].y, found.curves[1].y, strict=True):
+        right = [np.mean([*map(max, itertools.combinations(map(int, w), k))]) for w in words.values()]
+        assert with_one == pytest.approx(np.mean(right))
+        assert without == pytest.approx((1 / 4 + 2 / 4 + 1) / 3)
+    gain = found.curves[0].y[-1] - found.curves[1].y[-1]
+    assert found.value("gain of a verifier at 3 runs") == pytest.approx(gain)
 
 
 def test_unseen_mass_is_the_share_of_choices_without_a_success() -> None:

@@ -509,6 +509,15 @@ def rlsp(
     return [last(e, of(e)) for e in group]
 
 
+@reference("reward", "crossthink", least=[0.2, 0.5])
+def crossthink(group: list[Played], least: float = 1.0) -> list[list[float]]:
+    def of(e: Played) -> float:
+        wrong = sum(e.paid["outcome"]) < least or any(e.bad) or not e.answered
+        return 0.0 if wrong else 1.0
+
+    return [last(e, of(e)) for e in group]
+
+
 @reference(
     "reward", "tool_gate", bonus=[0.2, -0.1], consolation=[0.4, -0.1], malformed=[0.3, -0.1], threshold=[0.2, 1.5],
     answers=[("look",), ("look", "ask")],

@@ -7,6 +7,8 @@ from math import exp, sqrt
 from plain import Refused, against_peers, deviation, each_turn, mean, others, reference, to_go, z
 from ragged import Ragged, Rows
 
+from turnwise.tasks.core import derive_rng
+
 
 def flat(rows: Rows) -> list[float]:
     return [x for row in rows for x in row]
@@ -183,10 +185,18 @@ def istar(r: Ragged, weight: float = 1.0) -> Rows:
     return each_turn(r, of)
 
 
-@reference("credit", "iter_research", discount=[0.5])
-def iter_research(r: Ragged, discount: float = 0.95) -> Rows:
+@reference("credit", "iter_research", discount=[0.5], workers=[4, 7, 0])
+def iter_research(r: Ragged, discount: float = 0.95, workers: int = 1) -> Rows:
+    if workers < 1:
+        raise Refused
     paid = each_turn(r, lambda i, k: discount ** (len(r.rewards[i]) - 1 - k) * r.returns[i])
-    return each_turn(r, lambda i, k: z(paid[i][k], of_group(r, i, paid)))
+    found = each_turn(r, lambda i, k: z(paid[i][k], of_group(r, i, paid)))
+    places = [(i, k) for i, row in enumerate(found) for k in range(len(row))]
+    kept = len(places) // workers * workers
+    for one in derive_rng("iter_research", len(places)).sample(range(len(places)), len(places) - kept):
+        i, k = places[one]
+        found[i][k] = 0.0
+    return found
 
 
 @reference("credit", "mt_grpo", weight=[0.4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import get_component
 from turnwise.trainers.kit.reward_edits import with_signals
-from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch, with_calls
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Refill
 from turnwise.trainers.run.collect import _is_informative
@@ -239,3 +240,74 @@ def test_the_recipe_of_a_row_is_read(row: str) -> None:
 def test_a_half_of_a_row_that_means_nothing_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(RecipeError, match=said):
         check_recipe({**SHOP, **changes})
+
+
+ROUNDS = {
+    "credit": {"name": "iter_research", "workers": 4},
+    "loss": ["gspo"],
+    "correction": {"name": "tis", "level": "trajectory"},
+    "sampling": {"context": "workspace"},
+}
+
+
+def test_rounds_are_samples_that_divide_among_the_workers() -> None:
+    """Row 195: a success of three rounds and a failure of two; 13 rounds for 4 workers; a ratio of 1.0869."""
+    parts = build_parts(check_recipe({**SHOP, **ROUNDS}))
+    credit: Any = parts.credit(turn_batch([[0, 0, 1], [0, 0]]))
+    full = [0.6361, 0.7271, 0.8229, -1.0931, -1.0931]
+    found = credit.flatten()[:5].tolist()
+    assert sum(x == 0 for x in found) == 1
+    assert all(x == 0 or abs(x - y) < 1e-4 for x, y in zip(found, full, strict=True))
+    many: Any = parts.credit(turn_batch([[0] * 6 + [1], [0] * 6]))
+    assert int(many.count_nonzero()) == 12
+    batch = whole_batch([[0.1, -0.05, 0.2]], [[1, 1, 1]], old_logp=[[0, 0, 0]])
+    batch.weight_RT[:] = 1 / 3
+    loss = get_component("loss", "gspo").build({"low": 1.0, "high": 1.0})(batch).loss
+    assert loss.item() == pytest.approx(-1.0869, abs=1e-4)
+
+
+def test_the_turns_of_ftrl_are_samples_of_their_own() -> None:
+    """Row 156: (n, s) = (1, 1), (2, 1), (2, 2), (3, 0) and the answer with two open parts, compared as five samples."""
+    recipe = check_recipe(
+        {**SHOP, "reward": "ftrl", "credit": {"name": "rebn", "discount": 0, "std": "sample"}}
+    )
+    parts = build_parts(recipe)
+    told = [{"met": s, "open": 2} for s in (1, 1, 2, 0, 0)]
+    calls = [[("look", {})] * n for n in (1, 2, 2, 3, 0)]
+    played = with_calls(episode([0, 0, 0, 0, 1], details=told, end=EndReason.SOLVED), calls)
+    paid = [turn.reward for turn in parts.reward([played])[0].trajectory.turns]
+    assert [round(x, 4) for x in paid] == [1.0, 0.6667, 1.3333, 0.0, 0.3333]
+    mean, deviation = statistics.mean(paid), statistics.stdev(paid)
+    credit: Any = parts.credit(turn_batch([paid]))
+    assert credit[0].tolist() == pytest.approx([(x - mean) / deviation for x in paid])
+
+
+def test_several_named_scorers_are_weighed_into_one_reward() -> None:
+    """Row 18: aspects of 1, 0.8, 0.6 and 0.9 in equal parts are 0.825; each stays a component, which is a metric."""
+    aspects = {"principle": 0.8, "rlbff": 0.6, "par": 0.9}
+    paid = [{"name": "from_signal", "signal": name, "form": "last"} for name in aspects]
+    weights = dict.fromkeys(("outcome", *aspects), 0.25)
+    recipe = check_recipe(
+        {
+            **SHOP,
+            "judge": ["principles", "rlbff", "par"],
+            "reward": [*paid, {"name": "weighted", "weights": weights}],
+        }
+    )
+    (found,) = build_parts(recipe).reward([with_signals(episode([1]), [aspects])])
+    assert found.trajectory.total_reward == pytest.approx(0.825)
+    assert dict(found.trajectory.turns[0].rewards) == pytest.approx(
+        {"outcome": 0.25, "principle": 0.2, "rlbff": 0.15, "par": 0.225}
+    )
+
+
+@pytest.mark.parametrize(("solved", "kept"), [(0, 0.0), (1, 1.0), (4, 1.0), (7, 1.0), (8, 0.0)])
+def test_weak_tasks_make_new_ones_and_groups_outside_of_the_band_are_dropped(
+    solved: int, kept: float
+) -> None:
+    """Row 144: groups of eight in [0.125, 0.875]; new tasks of the suites in which tasks stayed weak, by its sampler."""
+    band = {"name": "band", "low": 0.125, "high": 0.875}
+    recipe = check_recipe({**SHOP, "rollout": {"sampler": "sws", "group_size": 8}, "filter": band})
+    batch = turn_batch([[float(i < solved)] for i in range(8)])
+    parts = build_parts(recipe)
+    assert set(parts.filter(batch, parts.credit(batch)).tolist()) == {kept}
