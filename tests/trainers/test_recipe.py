@@ -305,6 +305,7 @@ def test_every_part_can_be_tried_out() -> None:
     gates |= {
         "ares",
         "codevision",
+        "crossthink",
         "crpo",
         "earl",
         "ftrl",
