@@ -31,7 +31,8 @@ from turnwise.trainers.audit.judged import judged
 from turnwise.trainers.audit.logs.best_of import best_of_k
 from turnwise.trainers.audit.logs.calibration import calibration
 from turnwise.trainers.audit.logs.flaws import FLAWS, replayed
-from turnwise.trainers.audit.logs.horizon import of_ways
+from turnwise.trainers.audit.logs.horizon import of_ways, samples, with_samples
+from turnwise.trainers.audit.logs.horizon import table as horizon_table
 from turnwise.trainers.audit.logs.order import path, spearman
 from turnwise.trainers.audit.logs.signed_mass import signed_mass
 from turnwise.trainers.audit.logs.similarity import similarity
@@ -286,6 +287,24 @@ def test_the_horizon_is_that_of_a_tree_which_is_written_out(seed: int) -> None:
         for way in itertools.product("ab", repeat=3)
     ]
     assert of_ways(ways, 10) == wanted
+    counted = with_samples(ways, 10, Random(seed))
+    assert wanted <= counted <= 3, "three backups leave nothing to chance, each return being certain"
+
+
+def test_the_samples_of_a_horizon_are_those_that_binomials_ask_for() -> None:
+    """One action earns 1, the other 1.9 in k of n runs: how often m drawn returns of it are less than m in the mean."""
+    for high, runs in ((1, 2), (1, 4), (2, 5)):
+        acts = [("a", 1.0), *(("b", 1.9 if i < high else 0.0) for i in range(runs))]
+        ways = [episode([turn(*act, state="s")], solved=True).trajectory for act in acts]
+        states = horizon_table(ways)
+        m = samples(states, "s", 1.0, 1, Random(0))
+        right = {n: _less_than_one(n, high / runs) for n in (1, 2, 4, 8)}
+        assert right[m] > 0.4
+        assert all(right[n] < 0.6 for n in right if n < m)
+
+
+def _less_than_one(m: int, p: float) -> float:
+    return sum(_comb(m, c) * p**c * (1 - p) ** (m - c) for c in range(m + 1) if 1.9 * c < m)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -216,6 +216,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "reward": "majority", "credit": "grpo", "shape": ["ear"],
     },
     "224 ARES": {"reward": "ares"},
+    "237 RGR-GRPO": {
+        "guide": [{"name": "rgr_grpo", "loss": ["luffy"], "correction": "none"}], "judge": "rubric",
+        "reward": {"name": "from_signal", "signal": "rubric", "form": "last"},
+    },
     "28 PCL": {"rollout": {"sampler": "pcl"}, "credit": "dr_grpo"},
     "190 Fleming-R1": {"rollout": {"sampler": "fleming"}},
 }  # fmt: skip

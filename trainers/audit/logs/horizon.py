@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,13 +12,16 @@ from typing import NamedTuple, TypeAlias
 from turnwise.agents.core import Trajectory
 from turnwise.agents.evaluation.statistics import proportion
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.audit.core import AuditFinding, AuditTable, audit, count, share
+from turnwise.tasks.core import derive_rng
+from turnwise.trainers.audit.core import AuditFigure, AuditFinding, AuditTable, audit, count, share
 from turnwise.trainers.audit.reading import LoggedGroups
 from turnwise.trainers.kit.spoken import spoken
 
 Actions: TypeAlias = dict[str, "TriedAction"]
 States: TypeAlias = Mapping[str, Actions]
 _SAME = 1e-9
+_TRIES = 200
+_MOST_SAMPLES = 4096
 
 
 class TriedAction(NamedTuple):
@@ -34,26 +39,31 @@ def horizon(played: LoggedGroups, *, most: int = 10) -> AuditFinding:
     Q₁(s, a) is the mean return from a on; Q_{j+1}(s, a) = r + max Q_j(s′); what is greedy on Q_k is followed through the log's
     transitions from each task's start. k = 1 on most tasks: rewards of whole episodes suffice, and a rule like GRPO will learn; a large
     k asks for shaping or a curriculum. States are equal by their ``state_key``, actions by their words; chance of the world is averaged.
-    The paper's Q₁ is of a random policy: log one (``--policy scripted:random``), for another policy's log gives *its* horizon. The
-    sampling term of the paper, and regression in place of the table, are left out: many distinct states need many runs per task.
+    The paper's Q₁ is of a random policy: log one (``--policy scripted:random``), for another policy's log gives *its* horizon. Its regression
+    is here the mean of each state and action, the least squares over their indicators: many distinct states need many runs per task.
+
+    The effective horizon counts samples too: H = min over such k of k + log_A m_k (Laidlaw et al. 2023), A being the most actions at a
+    state and m_k the returns that each action needs so that the policy is as good in half of the tries, found by drawing from the logged ones.
 
     The book's world: at s0, a ends with 1, b leads to s1, where c pays 0 and d 1.5. Q₁(s0) = (1, 0.75) takes a, Q₂(s0) = (1, 1.5) takes b.
 
     >>> from turnwise.trainers.audit.by_hand import episode, logged, turn
     >>> ways = [[turn("a", 1, state="s0")], [turn("b", 0, state="s0"), turn("c", 0, state="s1")], [turn("b", 0, state="s0"), turn("d", 1.5, state="s1")]]
     >>> found = horizon(logged({"x": [episode(way, solved=True) for way in ways]}))
-    >>> found.value("median horizon"), found.value("k = 1 suffices")
-    (2, 0.0)
+    >>> found.value("median horizon"), found.value("k = 1 suffices"), found.value("median with samples")
+    (2, 0.0, 2.0)
 
     Args:
         most: the largest k that is tried.
     """
     found: dict[str, int | None] = {}
+    sampled: list[float] = []
     for group in played.of(2, "a horizon"):
         ways = [episode.trajectory for episode in group.episodes]
         totals = [way.total_reward for way in ways]
         if max(totals) > min(totals) + _SAME:
             found[group.task] = of_ways(ways, most)
+            sampled.append(with_samples(ways, most, derive_rng("horizon", group.task)))
     if not found:
         raise TurnwiseError(
             f"In {played.label} all runs of a task earn the same, so that no action is better than another.",
@@ -74,6 +84,7 @@ def horizon(played: LoggedGroups, *, most: int = 10) -> AuditFinding:
             count("median horizon", median),
             share("k = 1 suffices", ones),
             count("tasks with a choice", len(found)),
+            AuditFigure("median with samples", finite(statistics.median_low(sampled)), about="k + log_A m"),
         ],
         [AuditTable("effective horizon", ("k", "tasks"), rows)],
         said=[f"a median of k = {median}: {verdict}"],
@@ -85,12 +96,65 @@ def of_ways(ways: list[Trajectory], most: int) -> int | None:
     states = table(ways)
     start = ways[0].turns[0].state_key
     best = optimal(states)[start]
-    q = {s: {a: statistics.fmean(tried.returns) for a, tried in of.items()} for s, of in states.items()}
+    q = _means(states)
     for k in range(1, most + 1):
         if followed(states, q, start) >= best - _SAME:
             return k
         q = backup(states, q)
     return None
+
+
+def with_samples(ways: list[Trajectory], most: int, rng: random.Random) -> float:
+    """The least k + log_A m over the k that suffice; infinite if none does with as many samples as are tried.
+
+    By hand: a returns 2; b 2.9, 2.9 and 0, which is less in the mean. One return of b calls it better in ⅔ of the tries, the mean of
+    two in 4/9 of them, so that m = 2 and H = 1 + log₂ 2.
+
+    >>> from turnwise.trainers.audit.by_hand import episode, turn
+    >>> acts = ("a", 2), ("b", 2.9), ("b", 2.9), ("b", 0)
+    >>> with_samples([episode([turn(*act, state="s")], solved=True).trajectory for act in acts], 3, derive_rng("x"))
+    2.0
+    """
+    states = table(ways)
+    start = ways[0].turns[0].state_key
+    best = optimal(states)[start]
+    actions = max(2, max(map(len, states.values())))
+    found, q = math.inf, _means(states)
+    for k in range(1, most + 1):
+        if k >= found:  # no number of samples makes a larger one smaller
+            break
+        if followed(states, q, start) >= best - _SAME and (m := samples(states, start, best, k, rng)):
+            found = min(found, k + math.log(m, actions))
+        q = backup(states, q)
+    return found
+
+
+def samples(states: States, start: str, best: float, k: int, rng: random.Random) -> int:
+    """The fewest returns of each action, by doubling, with which k backups find the best way in half of the tries; 0 if more are needed."""
+    m = 1
+    while m <= _MOST_SAMPLES:
+        right = 0
+        for _ in range(_TRIES):
+            q = {
+                s: {a: statistics.fmean(rng.choices(tried.returns, k=m)) for a, tried in of.items()}
+                for s, of in states.items()
+            }
+            for _ in range(k - 1):
+                q = backup(states, q)
+            right += followed(states, q, start) >= best - _SAME
+        if 2 * right >= _TRIES:
+            return m
+        m *= 2
+    return 0
+
+
+def finite(x: float) -> float | None:
+    """None in place of what is infinite."""
+    return x if math.isfinite(x) else None
+
+
+def _means(states: States) -> dict[str, dict[str, float]]:
+    return {s: {a: statistics.fmean(tried.returns) for a, tried in of.items()} for s, of in states.items()}
 
 
 def table(ways: list[Trajectory]) -> States:
