@@ -19,6 +19,7 @@ import efforts  # noqa: F401
 import evidence  # noqa: F401
 import expected  # noqa: F401
 import helped  # noqa: F401
+import hint_rates  # noqa: F401
 import hinted  # noqa: F401
 import imitation  # noqa: F401
 import judged  # noqa: F401

@@ -205,6 +205,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "guide": [{"name": "anytime", "budgets": [1, 2], "answers": 2}], "credit": "brpo", "rollout": {"group_size": 10},
     },
     "240 S-GRPO": {"guide": ["s_grpo"], "credit": "s_grpo"},
+    "43 SEELE": {
+        "guide": [{"name": "seele", "loss": [{"name": "expo", "weight": 0.001}], "correction": "none"}], "credit": "dr_grpo",
+        "rollout": {"group_size": 32}, "loss": ["clip", {"name": "kl", "weight": 0.001}],
+    },
     "229 Train Long, Think Short": {
         "guide": ["length_budget"], "reward": "length_budget",
         "schedule": {"guide.length_budget.budget": "decay", "reward.length_budget.budget": "decay"},
