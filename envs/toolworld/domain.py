@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.speech.lexicon import Lexicon, SpokenDeed, concept_of
@@ -118,6 +119,15 @@ class Deed(NamedTuple):
     asked: str = ""  # the words in which a plan asks for it
 
 
+class DomainLanguage(NamedTuple):
+    """How people speak in a domain (its language.yaml); what each is for :class:`Domain` says."""
+
+    identity: tuple[str, ...]
+    slots: Mapping[str, tuple[str, ...]]
+    senses: Mapping[str, Concept]
+    patterns: Mapping[str, str] = {}
+
+
 def _no_rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
     return ()
 
@@ -212,6 +222,15 @@ class StoryDraft:
     def words(self, *ways: str) -> str:
         """One of several ways to say the same, no two splits the same; the first where users do not paraphrase."""
         return self.rng.choice(pool(ways, self._split)) if self._paraphrase else ways[0]
+
+    def ways(self, name: str, **fill: str) -> tuple[str, ...]:
+        """The ways to say something that the phrases.yaml of the domain has, filled in."""
+        known = data_file(DOMAINS[self.domain.name], "phrases", dict[str, tuple[str, ...]])
+        return tuple(way.format(**fill) for way in known[name])
+
+    def say(self, name: str, **fill: str) -> str:
+        """One of the ways that the phrases.yaml of the domain has, as :meth:`words` draws it."""
+        return self.words(*self.ways(name, **fill))
 
     def free(self, items: Sequence[Item], key: Callable[[Item], str]) -> Item | None:
         """One of the items whose key no request is about yet; it is marked as used."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft
 from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
@@ -169,6 +170,36 @@ def wished(
     """A wish that is spoken of by its arguments, the name of its subject and its amount."""
     words = {**{key: str(value) for key, value in given.items()}, "it": name.it, "money": dollars(amount), **fill}  # fmt: skip
     return WishedChange(operation, subject, given, words, find=name.find, amount=amount, **more)
+
+
+class ChangeWords(NamedTuple):
+    """The words of a change (operations.yaml of its domain); what each is for :class:`Operation` says."""
+
+    clauses: tuple[str, ...]
+    offer: str = ""
+    report: str = ""
+    question: tuple[str, ...] = ()
+    again: str = ""
+    beside: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeTable:
+    """Changes of a domain: each has its words from operations.yaml, the rules of its tool, and the domain's desk."""
+
+    package: str
+    desk: ServiceDesk
+    rules: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict[str, Mapping[str, Kept]])
+
+    def operation(
+        self, name: str, tool: str, subjects: Callable[[StoryDraft, bool], Sequence[Any]],
+        draw: Callable[[Operation, StoryDraft, Any], WishedChange | None], may: Mapping[str, Kept] | None = None, **more: Any,
+    ) -> Operation:  # fmt: skip
+        """The change of this name; ``may`` where its rules are others than its tool's."""
+        words = data_file(self.package, "operations", dict[str, ChangeWords])[name]
+        rules = self.rules.get(tool, {}) if may is None else may
+        return Operation(name, tool, may=rules, subjects=subjects, draw=draw, desk=self.desk, **words._asdict(), **more)  # fmt: skip
 
 
 # --- what the policy says of a wish ------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
+from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Deed, Written
-from turnwise.envs.toolworld.telecom import language
+from turnwise.envs.toolworld.speech.words import Concept
 from turnwise.envs.toolworld.telecom.state import Phone, fast, rings, sends, works
 
 
@@ -95,33 +97,29 @@ def _on(value: bool) -> str:
     return "on" if value else "off"
 
 
-DEEDS = (
-    Deed("look_at_status", language.STATUS, _look, "Please look at the status of your phone: what does it show?"),
-    Deed("airplane_mode_off", language.AIRPLANE, _set("Airplane mode is off now.", airplane=False), "Please turn airplane mode off."),
-    Deed("mobile_data_on", language.DATA, _set("Mobile data is on now.", data=True), "Please turn mobile data on."),
-    Deed("mobile_data_off", language.DATA_OFF, _set("Mobile data is off now.", data=False)),
-    Deed("data_roaming_on", language.ROAMING, _set("Data roaming is on now.", roaming=True), "Please turn data roaming on."),
-    Deed("data_roaming_off", language.ROAMING_OFF, _set("Data roaming is off now.", roaming=False)),
-    Deed("data_saver_off", language.SAVER, _set("The data saver is off now.", saver=False), "Please turn the data saver off."),
-    Deed("reseat_sim", language.SIM, _reseat, "Please take the SIM card out and put it in again."),
-    Deed("reset_apn", language.APN, _reset, "Please reset the APN settings."),
-    Deed("restart", language.RESTART, _restart, "Please restart the phone."),
-    Deed("pay_bill", language.PAY, _pay, "I have sent you a payment request. Please pay the bill now."),
-    Deed("speed_test", language.SPEED, _test),
-    Deed("data_limit_off", language.LIMIT, _set("The data limit is removed.", limit=False), "Please remove the data limit in the settings of the phone."),
-    Deed("operator_automatic", language.OPERATOR, _set("The operator is chosen automatically now.", operator="automatic"), "Please set the network operator to automatic."),
-    Deed("wifi_off", language.WIFI, _set("Wi-Fi is off now.", wifi=False), "Please turn Wi-Fi off."),
-    Deed("call_forwarding_off", language.FORWARDING, _set("Call forwarding is off now.", forwarding=False), "Please turn call forwarding off."),
-    Deed("do_not_disturb_off", language.SILENT, _set("Do not disturb is off now.", silent=False), "Please turn do not disturb off."),
-    Deed("unblock_numbers", language.BLOCKED, _set("The block list is empty now.", blocked=False), "Please clear the block list."),
-    Deed("wifi_calling_off", language.WIFI_CALLING, _set("Wi-Fi calling is off now.", wifi_calling=False), "Please turn Wi-Fi calling off."),
-    Deed("allow_messages", language.MESSAGES, _set("The messaging app has its permission.", messages=True), "Please give the messaging app its permission."),
-    Deed("reset_message_address", language.MMS, _set("The address for picture messages is reset.", mms="right"), "Please reset the MMS settings."),
-    Deed("network_mode_automatic", language.NETWORK, _set("The preferred network is automatic now.", network="automatic"), "Please set the preferred network to automatic."),
-    Deed("vpn_off", language.VPN, _set("The VPN is off now.", vpn=False), "Please turn the VPN off."),
-    Deed("power_saving_off", language.POWER, _set("Power saving is off now.", power_saver=False), "Please turn power saving off."),
-    Deed("hotspot_on", language.HOTSPOT, _set("The hotspot is on now.", hotspot=True), "Please turn the hotspot on."),
-    Deed("hotspot_off", language.HOTSPOT_OFF, _set("The hotspot is off now.", hotspot=False)),
-    Deed("test_call", language.TEST_CALL, _call),
-    Deed("test_picture", language.TEST_PICTURE, _picture),
-)  # fmt: skip
+class _DeedWords(NamedTuple):
+    """A deed as deeds.yaml has it."""
+
+    verbs: str
+    nouns: str = ""
+    things: str = ""  # nouns that are also written with a hyphen: "power saving", "power-saving"
+    asked: str = ""
+    said: str = ""
+    sets: Mapping[str, bool | str] = {}
+
+    @property
+    def concept(self) -> Concept:
+        ways = self.things.split("|")
+        hyphened = (way.replace(" ", "-", 1) for way in ways if " " in way)
+        return Concept(self.verbs, self.nouns or "|".join((*ways, *hyphened)))
+
+
+_DOES: Mapping[str, Callable[[Database, str], Written]] = {
+    "look_at_status": _look, "reseat_sim": _reseat, "reset_apn": _reset, "restart": _restart, "pay_bill": _pay, "speed_test": _test,
+    "test_call": _call, "test_picture": _picture,
+}  # fmt: skip
+"""Deeds that do more than set something."""
+DEEDS = tuple(
+    Deed(name, told.concept, _DOES.get(name) or _set(told.said, **told.sets), told.asked)
+    for name, told in data_file("turnwise.envs.toolworld.telecom", "deeds", dict[str, _DeedWords]).items()
+)

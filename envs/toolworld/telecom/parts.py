@@ -44,7 +44,7 @@ def called(draft: StoryDraft, line: PhoneLine) -> Called:
     phone = draft.db.get("customers", line.customer_id).phone
     if line.customer_id == draft.customer:
         return Called("my line" if draft.rng.random() < 0.6 else f"the line {phone}")
-    whose = draft.words("my brother's", "my mother's", "my wife's", "my son's")
+    whose = draft.say("whose line")
     name = f"{whose if draft.rng.random() < 0.4 else 'the'} line {phone}"
     return Called(name, (call("get_line", line_id=phone),))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from turnwise.data_file import text_file
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.data_file import data_file, text_file
+from turnwise.envs.toolworld.domain import DomainLanguage, StoryDraft
 from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.story import Stage
-from turnwise.envs.toolworld.telecom import conditions, language, troubles
+from turnwise.envs.toolworld.telecom import conditions, troubles
 from turnwise.envs.toolworld.telecom.actions import ACTS
 from turnwise.envs.toolworld.telecom.device import DEEDS
 from turnwise.envs.toolworld.telecom.hearing import PhoneDomain
@@ -23,12 +23,10 @@ def _stolen(draft: StoryDraft) -> Stage | None:
     if draft.used:
         return None
     draft.used.add("trouble")
-    return handed_over(draft, _FOR_PEOPLE, f"the number {me(draft).phone}")
+    return handed_over(draft, {"stolen_phone": draft.ways("stolen phone")}, f"the number {me(draft).phone}")
 
 
-_FOR_PEOPLE = {
-    "stolen_phone": ("My phone was stolen!", "Somebody has taken my phone.", "A thief got my phone on the train.", "My phone was snatched from my hand."),
-}  # fmt: skip
+_LANGUAGE = data_file("turnwise.envs.toolworld.telecom", "language", DomainLanguage)
 DOMAIN = PhoneDomain(
     name="telecom",
     policy=text_file("turnwise.envs.toolworld.telecom", "policy.md").format(reasons=reasons(OPERATIONS, SECTIONS)),
@@ -42,10 +40,7 @@ DOMAIN = PhoneDomain(
     },
     traps={**refusals(OPERATIONS, SECTIONS), "locked": troubles.locked, "stolen": _stolen},
     enter=enter,
-    slots=language.SLOTS,
-    identity=language.IDENTITY,
-    senses=language.SENSES,
-    patterns=language.PATTERNS,
+    **_LANGUAGE._asdict(),
     tells_cost=True,
     rules=rules_of(OPERATIONS),
     deeds=DEEDS,

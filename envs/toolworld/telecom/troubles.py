@@ -28,13 +28,11 @@ Faults: TypeAlias = Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]]
 
 
 class Trouble(NamedTuple):
-    """A complaint: what may be behind it, how it is told, and what is said where it is not repaired yet."""
+    """A complaint: what may be behind it, and when it is repaired."""
 
     phone: Faults
     line: tuple[str, ...]
     most: int  # faults at once
-    ways: tuple[str, ...]
-    still: tuple[str, ...]
     works: Callable[[Database, str], bool]
     always: tuple[str, ...] = ()  # deeds that are needed in any case
 
@@ -54,14 +52,7 @@ TROUBLES: Mapping[str, Trouble] = {
             "operator": ({"operator": "manual"}, ("operator_automatic",)),
             "wifi": ({"wifi": True}, ("wifi_off",)),
         },
-        ("suspended", "used_up", "abroad"), 4,
-        (
-            "My mobile data does not work.", "I have no internet on my phone.", "Nothing loads when I am not at home.",
-            "Since I put in a wrong PIN for the SIM my mobile data does not work.", "The internet on my phone has been gone since this morning.",
-            "Since I typed a wrong SIM PIN I have no internet.", "I cannot get online with my phone.", "No page opens on my phone any more.",
-            "Since I mistyped the PIN of my SIM, nothing loads.",
-        ),
-        ("It still does not load anything.", "No, still no internet.", "I tried, and nothing opens.", "No luck, the data is still dead."), works,
+        ("suspended", "used_up", "abroad"), 4, works,
     ),
     "rings": Trouble(
         {
@@ -70,13 +61,7 @@ TROUBLES: Mapping[str, Trouble] = {
             "silent": ({"silent": True}, ("do_not_disturb_off",)),
             "blocked": ({"blocked": True}, ("unblock_numbers",)),
         },
-        ("barred",), 4,
-        (
-            "Nobody can call me any more.", "My phone does not ring when people call.", "Friends say that they cannot reach me by phone.",
-            "I do not get any calls.", "Whoever calls me gets no answer, the phone stays silent.", "Calls do not come through to me.",
-        ),
-        ("No, people still cannot call me.", "It still does not ring when somebody calls.", "A friend has just tried, and could not reach me.", "No luck, no call comes through."),
-        rings,
+        ("barred",), 4, rings,
     ),
     "sends": Trouble(
         {
@@ -85,12 +70,7 @@ TROUBLES: Mapping[str, Trouble] = {
             "wifi_calling": ({"wifi_calling": True}, ("wifi_calling_off",)),
             "address": ({"mms": "wrong"}, ("reset_message_address",)),
         },
-        (), 3,
-        (
-            "I cannot send pictures by MMS.", "My picture messages are not sent.", "Sending photos as messages fails.",
-            "Each picture message that I send comes back as failed.", "No MMS leaves my phone.", "Photos in messages do not go out.",
-        ),
-        ("The picture is still not sent.", "No, it fails again.", "I tried, and the picture came back.", "No luck, no picture goes out."), sends,
+        (), 3, sends,
     ),
     "fast": Trouble(
         {
@@ -98,24 +78,9 @@ TROUBLES: Mapping[str, Trouble] = {
             "vpn": ({"vpn": True}, ("vpn_off",)),
             "power": ({"power_saver": True}, ("power_saving_off",)),
         },
-        (), 3,
-        (
-            "My mobile data is terribly slow.", "The internet on my phone crawls.", "Pages take minutes to load on my phone.",
-            "Videos stutter, the connection of my phone is so slow.", "Everything on my phone loads at a snail's pace.", "My connection has become very slow.",
-        ),
-        ("It is as slow as before.", "No, it still crawls.", "I tried, and pages still take minutes.", "No luck, it is not any faster."), fast,
+        (), 3, fast,
     ),
-    "shares": Trouble(
-        {name: _OFF_LINE[name] for name in ("data", "apn")},
-        ("tethering",), 2,
-        (
-            "My laptop cannot use the internet of my phone.", "I want to share my phone's internet with my tablet, and it does not work.",
-            "The hotspot of my phone does not work.", "My computer does not get online through my phone.", "Sharing the connection of my phone fails.",
-            "No other device can use my phone's data.",
-        ),
-        ("My laptop still gets no internet.", "No, the other device is still offline.", "I tried, and it cannot use the connection.", "No luck, sharing does not work yet."),
-        shares, ("hotspot_on",),
-    ),
+    "shares": Trouble({name: _OFF_LINE[name] for name in ("data", "apn")}, ("tethering",), 2, shares, ("hotspot_on",)),
 }  # fmt: skip
 """Check that users make themselves until it works → the complaint."""
 _REMEDIES = {"suspended": RESUME, "used_up": DATA, "abroad": ROAMING, "barred": UNBAR, "tethering": TETHER}
@@ -137,8 +102,8 @@ def trouble(draft: StoryDraft, kind: str) -> Stage | None:
     steps += map(guide, made.always)
     assert not made.works(draft.db, draft.customer)
     return Stage(
-        draft.words(*made.ways), (*steps, tell("It is repaired. Please try it again.")),
-        check=kind, again=draft.words(*made.still), wants=tuple(one.tool for one in remedies),
+        draft.say(f"trouble {kind}"), (*steps, tell("It is repaired. Please try it again.")),
+        check=kind, again=draft.say(f"still {kind}"), wants=tuple(one.tool for one in remedies),
     )  # fmt: skip
 
 
@@ -182,10 +147,5 @@ def locked(draft: StoryDraft) -> Stage | None:
     draft.used.add("trouble")
     draft.override("phones", draft.customer, sim="locked")
     plan = (*DESK.verify(draft), guide("look_at_status"), call("transfer_to_human", reason="sim_locked"))
-    told = (
-        "My phone asks for a PUK and has no internet.", "I have no internet, and the phone wants some PUK.",
-        "There is a message about a PUK, and nothing loads.",
-    )  # fmt: skip
-    return Stage(
-        draft.words(*(told if draft.rng.random() < 0.3 else TROUBLES["works"].ways)), plan, check="works"
-    )
+    told = "wants PUK" if draft.rng.random() < 0.3 else "trouble works"
+    return Stage(draft.say(told), plan, check="works")
