@@ -223,12 +223,12 @@ class StoryDraft:
         """One of several ways to say the same, no two splits the same; the first where users do not paraphrase."""
         return self.rng.choice(pool(ways, self._split)) if self._paraphrase else ways[0]
 
-    def ways(self, name: str, **fill: str) -> tuple[str, ...]:
+    def ways(self, name: str, /, **fill: str) -> tuple[str, ...]:
         """The ways to say something that the phrases.yaml of the domain has, filled in."""
         known = data_file(DOMAINS[self.domain.name], "phrases", dict[str, tuple[str, ...]])
         return tuple(way.format(**fill) for way in known[name])
 
-    def say(self, name: str, **fill: str) -> str:
+    def say(self, name: str, /, **fill: str) -> str:
         """One of the ways that the phrases.yaml of the domain has, as :meth:`words` draws it."""
         return self.words(*self.ways(name, **fill))
 

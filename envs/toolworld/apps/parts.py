@@ -31,6 +31,12 @@ def pages(draft: StoryDraft, api: str, n: int, **given: Json) -> list[PlanStep]:
     return [step for page in range(1, 1 + max(1, -(-n // 10))) for step in use(draft, api, page=page, **given)]  # fmt: skip
 
 
+def search(draft: StoryDraft, app: str, table: str, text: str) -> list[PlanStep]:
+    """All pages of the things in which all words of a text occur."""
+    found = sum(holds(row, text.lower().split()) for row in draft.db.rows(table))
+    return pages(draft, f"{app}.search_{table}", found, text=text)
+
+
 def mails_of(draft: StoryDraft, person: Contact) -> list[Mail]:
     return [m for m in draft.db.rows("mails") if m.sender == person.email and m.folder == "inbox"]
 
@@ -41,7 +47,3 @@ def some_person(draft: StoryDraft) -> Contact | None:
 
 def find_person(draft: StoryDraft, person: Contact) -> list[PlanStep]:
     return use(draft, "contacts.search_contacts", text=person.name)
-
-
-def count_matches(draft: StoryDraft, table: str, word: str) -> int:
-    return sum(holds(row, word.lower().split()) for row in draft.db.rows(table))

@@ -6,9 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from turnwise.envs.toolworld.apps.account.changes import in_charge
-from turnwise.envs.toolworld.apps.account.state import CHILD, AppAccount, AppFamily
+from turnwise.envs.toolworld.apps.account.rules import MAY
+from turnwise.envs.toolworld.apps.account.state import CHILD, AppAccount, AppFamily, AppSubscription, Purchase
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import Called, Operation, ServiceDesk, WishedChange, wished
+from turnwise.envs.toolworld.operations import (
+    Called,
+    ChangeTable,
+    Operation,
+    ServiceDesk,
+    WishedChange,
+    wished,
+)
 from turnwise.envs.toolworld.story import PlanStep, ask, call
 from turnwise.tasks.core import Json
 
@@ -65,16 +73,32 @@ def _reading(wish: WishedChange) -> tuple[PlanStep, ...]:
 
 
 DESK = ServiceDesk(_verify, _refuse, _reading)
+TABLE = ChangeTable("turnwise.envs.toolworld.apps", DESK, MAY)
 
 
 def wish(
     operation: Operation, draft: StoryDraft, subject: str, given: Mapping[str, Json], it: str = "", *,
-    about: str = "", fill: Mapping[str, str] = {}, claims: tuple[str, ...] = (), share: float = 0.5, **more: Any,
+    about: str = "", fill: Mapping[str, str] = {}, claims: str = "", share: float = 0.5, **more: Any,
 ) -> WishedChange:  # fmt: skip
-    """A wish about something; at times with a claim that its owner makes for it, true or not."""
-    said = draft.words(*claims) if claims and draft.rng.random() < share else ""
+    """A wish about something; at times with one of the claims (a name in phrases.yaml) that its owner makes for it, true or not."""
+    said = draft.say(claims) if claims and draft.rng.random() < share else ""
     words = {"about": about or subject, **fill}
     return wished(operation, subject, given, Called(it), fill=words, said=said, **more)
+
+
+def of_account(
+    operation: Operation, draft: StoryDraft, subject: str, given: Mapping[str, Json], *, claims: str = "", **more: Any
+) -> WishedChange:  # fmt: skip
+    """A wish about the account of whoever speaks; a child's claim is that it may."""
+    account = me(draft)
+    claims = "may i" if account.age < CHILD else claims
+    full = {"account_id": account.account_id, **given}
+    return wish(operation, draft, subject, full, claims=claims, **{"about": account.account_id, **more})
+
+
+def redrawn(table: str, argument: str) -> Callable[[StoryDraft, WishedChange], WishedChange | None]:
+    """A change of mind: the wish about the same row of a table, which an argument names, is drawn once more."""
+    return lambda draft, old: old.operation.draw(old.operation, draft, draft.db.get(table, str(old.arguments[argument])))  # fmt: skip
 
 
 # --- what can be meant -------------------------------------------------------------------------------
@@ -131,6 +155,19 @@ def leads(draft: StoryDraft) -> bool:
 def called(draft: StoryDraft, account_id: str, short: str, long: str) -> str:
     """A thing by its name, or by its number; one of somebody else by its number."""
     if in_charge(draft.db, account_id) != draft.customer:
-        whose = draft.words("my partner's ", "my mother's ", "a friend's ", "my brother's ")
+        whose = draft.say("whose")
         return f"{whose if draft.rng.random() < 0.4 else ''}{long}"
     return long if not short or draft.rng.random() < 0.4 else short
+
+
+def subscription_called(draft: StoryDraft, row: AppSubscription) -> str:
+    """A subscription by its app, or by its number."""
+    return called(draft, row.account_id, f"my {row.app} subscription", f"{row.app} subscription {row.subscription_id}")  # fmt: skip
+
+
+def purchase_called(draft: StoryDraft, row: Purchase) -> str:
+    """A purchase by what it was, where nothing else was called so, or by its number."""
+    alone = (
+        sum(p.title == row.title for p in draft.db.rows("purchases") if p.account_id == row.account_id) == 1
+    )
+    return called(draft, row.account_id, f"the {row.kind} {row.title}" if alone else "", f"purchase {row.purchase_id}")  # fmt: skip

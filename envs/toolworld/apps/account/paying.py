@@ -1,18 +1,22 @@
-"""Changes of money: subscriptions, purchases, gift codes, cards, storage, with the words that ask for, offer
-and report each."""
+"""Changes of money: subscriptions, purchases, gift codes, cards, storage (operations.yaml has the words)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from turnwise.envs.toolworld.apps.account.parts import (
-    DESK,
+    TABLE,
     called,
     children,
     family_of,
     leads,
     me,
     myself,
+    of_account,
+    purchase_called,
+    redrawn,
+    subscription_called,
     things,
     wish,
 )
@@ -29,38 +33,13 @@ from turnwise.envs.toolworld.apps.account.state import (
 )
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.operations import Operation, Patch, WishedChange, never
+from turnwise.envs.toolworld.operations import Kept, Operation, Patch, WishedChange, never
 from turnwise.envs.toolworld.story import call
 from turnwise.envs.toolworld.vocabulary import counted
 from turnwise.tasks.core import Json
 
-STAYS_PAUSED = (
-    "If it is paused, leave it paused.", "Should it be paused, it stays so.", "Do not end a pause for that.", "A pause must not end by that.",
-)  # fmt: skip
-NEW_TO_ME = ("I do not have it yet.", "It is new to me.", "So far I have none.", "I am without it so far.")
-MAY_I = ("My mum said yes.", "My parents allow it.", "Dad is fine with it.", "I have asked at home.")
-RECENT = (
-    "I bought it only last week.", "It is brand new.", "It cannot be two weeks old.", "I got it just a few days ago.", "I never opened it.",
-    "It is untouched.", "Nobody has looked into it.", "It was not even opened.",
-)  # fmt: skip
-LATE = ("I only see it now.", "I have just found it.", "It was among older bills.", "Until today I had not noticed it.")  # fmt: skip
-GOOD_CODE = ("It is certainly good.", "I was given it yesterday.", "It has not been used.", "It's a fresh one.")  # fmt: skip
-LITTLE = ("I hardly use any.", "That is enough for me.", "More I do not need.", "I have little that is stored.")  # fmt: skip
-BACK = (
-    "Do I get anything back, and how much?", "What do you refund?", "Tell me how much of the money returns to me.",
-    "Is there money back, and what sum?", "How much will I be refunded?", "What amount comes back?",
-)  # fmt: skip
-REFUNDED = ("How much is it?", "What sum do I get?", "Tell me the amount.", "What does the refund come to?")
-CREDIT_AFTER = (
-    "What is my credit afterwards?", "Tell me the new sum of my credit.", "How much credit have I then?", "What does my credit come to with it?",
-)  # fmt: skip
-PER = (
-    "What does it cost a {unit} then?", "How much is that a {unit}?", "Tell me what I pay a {unit} for it.", "What is the price per {unit}?",
-    "What will I pay per {unit}?", "And what would that be a {unit}?",
-)  # fmt: skip
 UNITS = {"monthly": "month", "yearly": "year"}
 _WHERE = {"credit": "as credit", "card": "to my card"}
-_SOLD = "the {kind} {title}"
 
 
 # --- wishes ------------------------------------------------------------------------------------------
@@ -68,8 +47,7 @@ _SOLD = "the {kind} {title}"
 
 def _of(operation: Operation, draft: StoryDraft, row: AppSubscription, given: dict[str, Json], **more: Any) -> WishedChange:  # fmt: skip
     """A wish about a subscription, which is named by its app or by its number."""
-    name = f"{row.app} subscription"
-    it = called(draft, row.account_id, f"my {name}", f"{name} {row.subscription_id}")
+    it = subscription_called(draft, row)
     fill = {"app": row.app, "unit": UNITS[row.period], **more.pop("fill", {})}
     return wish(operation, draft, row.subscription_id, {"subscription_id": row.subscription_id, **given}, it, fill=fill, **more)  # fmt: skip
 
@@ -85,7 +63,7 @@ def _tier(operation: Operation, draft: StoryDraft, row: AppSubscription) -> Wish
     price = price_of(draft.db.get("store", row.app), new, row.period)
     return _of(
         operation, draft, row, {"tier": new}, fill={"charged": dollars(max(0, price - row.price))}, amount=price,
-        reads=(call("get_app", app=row.app),), claims=STAYS_PAUSED, share=1,
+        reads=(call("get_app", app=row.app),), claims="stays paused", share=1,
     )  # fmt: skip
 
 
@@ -95,7 +73,7 @@ def _period(operation: Operation, draft: StoryDraft, row: AppSubscription) -> Wi
     cost = f"{dollars(price)} now" if new == "yearly" else f"{dollars(price)} from then on"
     return _of(
         operation, draft, row, {"period": new}, fill={"cost": cost, "unit": UNITS[new]}, amount=price,
-        reads=(call("get_app", app=row.app),), claims=STAYS_PAUSED, share=1,
+        reads=(call("get_app", app=row.app),), claims="stays paused", share=1,
     )  # fmt: skip
 
 
@@ -118,10 +96,9 @@ def _subscribe(operation: Operation, draft: StoryDraft, account: AppAccount) -> 
     own = running(draft.db, draft.customer, app.app)
     seen = [call("get_subscription", subscription_id=s.subscription_id) for s in own]
     family = [call("get_family", family_id=account.family_id)] if account.family_id and not own else []
-    given: dict[str, Json] = {"account_id": account.account_id, "app": app.app, "tier": tier, "period": period}  # fmt: skip
-    return wish(
-        operation, draft, f"app {app.app}", given, about=account.account_id, fill={"unit": UNITS[period]}, amount=price_of(app, tier, period),
-        reads=(call("get_app", app=app.app), *seen, *family), claims=MAY_I if account.age < CHILD else NEW_TO_ME,
+    return of_account(
+        operation, draft, f"app {app.app}", {"app": app.app, "tier": tier, "period": period}, fill={"unit": UNITS[period]},
+        amount=price_of(app, tier, period), reads=(call("get_app", app=app.app), *seen, *family), claims="new to me",
     )  # fmt: skip
 
 
@@ -131,16 +108,13 @@ def _refund(operation: Operation, draft: StoryDraft, row: Purchase) -> WishedCha
 
 def refunding(operation: Operation, draft: StoryDraft, row: Purchase, to: str) -> WishedChange:
     """A refund of what somebody bought, or a child of theirs."""
-    own = [p for p in draft.db.rows("purchases") if p.account_id == row.account_id]
-    alone = sum(p.title == row.title for p in own) == 1
-    sold = _SOLD.format(kind=row.kind, title=row.title)
-    it = called(draft, row.account_id, sold if alone else "", f"purchase {row.purchase_id}")
+    it = purchase_called(draft, row)
     child: AppAccount = draft.db.get("accounts", row.account_id)
     is_childs = row.account_id != draft.customer and operation is CHILD_REFUND
     find = ((call("get_family", family_id=child.family_id), call("get_account", account_id=child.account_id)) if is_childs else ())  # fmt: skip
     return wish(
         operation, draft, row.purchase_id, {"purchase_id": row.purchase_id, "to": to}, it, amount=row.price,
-        fill={"sold": sold, "where": _WHERE[to], "who": child.name.split()[0]}, claims=() if is_childs else RECENT,
+        fill={"sold": f"the {row.kind} {row.title}", "where": _WHERE[to], "who": child.name.split()[0]}, claims="" if is_childs else "recent",
     )._replace(find=find)  # fmt: skip
 
 
@@ -162,13 +136,13 @@ def _dispute(operation: Operation, draft: StoryDraft, row: Purchase) -> WishedCh
     reads = [call("get_purchase", purchase_id=key) for key in alike] if twice else [call("get_device", device_id=row.device_id)]  # fmt: skip
     given: dict[str, Json] = {"purchase_id": row.purchase_id, "reason": "charged_twice" if twice else "unknown_purchase"}  # fmt: skip
     it = called(draft, row.account_id, "", f"purchase {row.purchase_id}")
-    return wish(operation, draft, row.purchase_id, given, it, reads=tuple(reads), claims=LATE)
+    return wish(operation, draft, row.purchase_id, given, it, reads=tuple(reads), claims="late")
 
 
 def _redeem(operation: Operation, draft: StoryDraft, code: GiftCode) -> WishedChange:
     given: dict[str, Json] = {"account_id": draft.customer, "code": code.code}
     after = me(draft).credit + code.amount
-    return wish(operation, draft, code.code, given, fill={"worth": dollars(code.amount)}, amount=after, claims=GOOD_CODE)  # fmt: skip
+    return wish(operation, draft, code.code, given, fill={"worth": dollars(code.amount)}, amount=after, claims="good code")  # fmt: skip
 
 
 def _gift(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
@@ -189,15 +163,7 @@ def _other_worth(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
 
 
 def _card(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
-    new = f"card_{draft.rng.randint(1000, 9999)}"
-    return wish(
-        operation,
-        draft,
-        "card",
-        {"account_id": account.account_id, "card": new},
-        about=account.account_id,
-        claims=MAY_I if account.age < CHILD else (),
-    )
+    return of_account(operation, draft, "card", {"card": f"card_{draft.rng.randint(1000, 9999)}"})
 
 
 def _store(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
@@ -214,14 +180,13 @@ def storing(
 ) -> WishedChange:
     old: StoragePlan = draft.db.get("plans", account.plan_id)
     family = family_of(draft)
-    mine = draft.words("my storage", "my cloud storage", "the storage that I have", "the cloud storage of mine")  # fmt: skip
-    ours = draft.words("our family's storage", "the storage of our family", "our family storage", "the cloud storage of the family")  # fmt: skip
+    mine, ours = draft.say("my storage"), draft.say("our storage")
     charged = plan.price if plan.price > old.price else 0
     return wish(
         operation, draft, "storage", {"account_id": account.account_id, "plan_id": plan.plan_id}, ours if family and draft.rng.random() < 0.5 else mine,
         about=family.family_id if family and not leads(draft) else account.account_id, amount=plan.price,
         fill={"new": name or f"{plan.gigabytes} GB", "gigabytes": str(plan.gigabytes), "charged": dollars(charged), "unit": "month"},
-        reads=(call("list_storage_plans"),), claims=() if name else LITTLE,
+        reads=(call("list_storage_plans"),), claims="" if name else "little",
     )  # fmt: skip
 
 
@@ -240,6 +205,15 @@ def _seventeen(draft: StoryDraft, account: AppAccount) -> list[Patch]:
     return [("accounts", account.account_id, {"age": CHILD + 1})]
 
 
+def _shared(draft: StoryDraft, row: AppSubscription) -> list[Patch]:
+    return [("subscriptions", row.subscription_id, {"shared": True})] if row.tier == "premium" else []
+
+
+def _rules(tool: str, *names: str) -> Mapping[str, Kept]:
+    """Some of the rules for a tool."""
+    return {name: MAY[tool][name] for name in names}
+
+
 def _codes(draft: StoryDraft, own: bool) -> list[GiftCode]:
     return draft.db.rows("codes") if myself(draft, own) else []
 
@@ -253,132 +227,55 @@ SUBSCRIPTIONS, PURCHASES = things("subscriptions"), things("purchases", lambda p
 
 # --- the changes -------------------------------------------------------------------------------------
 
-CANCEL = Operation(
-    "cancel", "cancel_subscription",
-    ("cancel {it}", "end {it}", "stop {it}", "terminate {it}", "call off {it}", "discontinue {it}", "let {it} come to an end", "quit {it} for me"),
-    "cancel your {app} subscription: {told}", "your {app} subscription is cancelled: {told}.",
-    MAY["cancel_subscription"], SUBSCRIPTIONS, _cancel, DESK, BACK, "How much do I get back?",
+CANCEL = TABLE.operation("cancel", "cancel_subscription", SUBSCRIPTIONS, _cancel)
+TIER = TABLE.operation(
+    "tier", "change_tier", SUBSCRIPTIONS, _tier, rethink=redrawn("subscriptions", "subscription_id")
+)
+PERIOD = TABLE.operation("period", "change_period", SUBSCRIPTIONS, _period)
+PAUSE = TABLE.operation(
+    "pause", "pause_subscription", SUBSCRIPTIONS, _pause,
+    matches=("months",), rethink=redrawn("subscriptions", "subscription_id"),
 )  # fmt: skip
-TIER = Operation(
-    "tier", "change_tier",
-    ("change {it} to {tier}", "move {it} to the {tier} tier", "put {it} on {tier}", "bring {it} to the {tier} tier", "switch {it} over to {tier}", "let me have {it} in {tier}"),
-    "change your {app} subscription to {tier} for {charged} now, and for {money} from then on",
-    "your {app} subscription is {tier} now and costs {money}.",
-    MAY["change_tier"], SUBSCRIPTIONS, _tier, DESK, PER, "What does it cost now?",
-    second=("Hm, no. Make it {tier}.", "On second thoughts I would rather have {tier}.", "Wait, {tier} would be better.", "Actually, let us take {tier}."),
-    rethink=lambda draft, old: _tier(old.operation, draft, draft.db.get("subscriptions", old.subject)),
+RESUME = TABLE.operation("resume", "resume_subscription", SUBSCRIPTIONS, _resume)
+SUBSCRIBE = TABLE.operation(
+    "subscribe",
+    "subscribe",
+    myself,
+    _subscribe,
+    read_for=("age_rating", "already_covered"),
+    prepare={"age_rating": _seventeen},
+)
+SHARE = TABLE.operation("share_subscription", "share_subscription", _in_a_family, _share)
+UNSHARE = TABLE.operation(
+    "unshare", "share_subscription", _in_a_family, _share,
+    _rules("share_subscription", "not_owner"), prepare={"": _shared},
 )  # fmt: skip
-PERIOD = Operation(
-    "period", "change_period",
-    ("let me pay {it} {period} from now on", "switch {it} to {period} payment", "bill {it} {period}", "change {it} to {period} billing",
-     "convert {it} to {period} payment", "set {it} to {period} billing"),
-    "change your {app} subscription to {period} billing for {cost}", "your {app} subscription is paid {period} now, and that is {money}.",
-    MAY["change_period"], SUBSCRIPTIONS, _period, DESK, PER, "And what does it cost?",
+REFUND = TABLE.operation("refund", "refund_purchase", PURCHASES, _refund, matches=("to",), rethink=_as_credit)
+CHILD_REFUND = TABLE.operation(
+    "child_refund",
+    "refund_purchase",
+    _childs,
+    _refund,
+    _rules("refund_purchase", "refund_period", "refund_to"),
+)
+UNKNOWN = TABLE.operation(
+    "dispute_unknown", "open_dispute", PURCHASES, _dispute,
+    _rules("open_dispute", "not_owner", "dispute_period", "known_device"), read_for=("known_device",),
 )  # fmt: skip
-PAUSE = Operation(
-    "pause", "pause_subscription",
-    ("pause {it} for {many}", "put {it} on hold for {many}", "freeze {it} for {many}", "suspend {it} for {many}", "give me a break of {many} from {it} by pausing it",
-     "halt {it} for {many}"),
-    "pause your {app} subscription for {many}, at no cost", "your {app} subscription is paused.",
-    MAY["pause_subscription"], SUBSCRIPTIONS, _pause, DESK,
-    second=("No, {many} would be right.", "Let me correct myself: {many}.", "Rather {many}, please.", "Oh, make that {many}."), matches=("months",),
-    rethink=lambda draft, old: _pause(old.operation, draft, draft.db.get("subscriptions", old.subject)),
-)  # fmt: skip
-RESUME = Operation(
-    "resume", "resume_subscription",
-    ("resume {it}", "end the pause of {it}", "reactivate {it}", "lift the pause of {it}", "restart {it}", "continue {it} by ending its pause"),
-    "resume your {app} subscription for {money}", "your {app} subscription is active again, for {money}.",
-    MAY["resume_subscription"], SUBSCRIPTIONS, _resume, DESK,
-    ("What do you charge for that?", "How much is it?", "Tell me what I pay now.", "What does it cost me?"), "What do I pay for that?",
-)  # fmt: skip
-SUBSCRIBE = Operation(
-    "subscribe", "subscribe",
-    ("subscribe me to {app} {tier}, paid {period}", "get me {app} in the {tier} tier with {period} payment", "sign me up for {app}, {tier}, {period}",
-     "set up a {period} {tier} subscription to {app} for me", "take out {app} for me, {tier}, with {period} billing", "order {app} {tier} on a {period} basis"),
-    "take out a {period} {tier} subscription to {app} for {money}", "you have {app} {tier} now, for {money}.",
-    MAY["subscribe"], myself, _subscribe, DESK, PER, "What was charged for it?", read_for=("age_rating", "already_covered"), prepare={"age_rating": _seventeen},
-)  # fmt: skip
-SHARE = Operation(
-    "share_subscription", "share_subscription",
-    ("share {it} with my family", "let everybody in my family use {it}", "make {it} available to my whole family", "extend {it} to my family",
-     "open {it} for all of my family", "allow my family to use {it} by sharing it"),
-    "share your {app} subscription with your family, at no cost", "your {app} subscription is shared.",
-    MAY["share_subscription"], _in_a_family, _share, DESK,
-)  # fmt: skip
-UNSHARE = Operation(
-    "unshare", "share_subscription",
-    ("stop sharing {it} with my family", "end the sharing of {it}", "put an end to the sharing of {it} with my family", "take {it} away from my family by ending its sharing",
-     "let nobody but me use {it}, so end its sharing", "stop the sharing of {it} with the family"),
-    "stop sharing your {app} subscription with your family, at no cost", "your {app} subscription is yours alone.",
-    {"not_owner": MAY["share_subscription"]["not_owner"]}, _in_a_family, _share, DESK,
-    prepare={"": lambda draft, row: [("subscriptions", row.subscription_id, {"shared": True})] if row.tier == "premium" else []},
-)  # fmt: skip
-REFUND = Operation(
-    "refund", "refund_purchase",
-    ("refund {it} {where}", "pay {it} back {where}", "give me the price of {it} back {where}", "return the money for {it} {where}", "take back {it} and refund it {where}",
-     "reimburse me {where} for {it}"),
-    "refund {money} for {sold} {where}", "{money} is refunded for {sold}.",
-    MAY["refund_purchase"], PURCHASES, _refund, DESK, REFUNDED, "How much do I get?", matches=("to",), rethink=_as_credit,
-    second=("No, give it to me as credit instead.", "Hm, as credit, please, I will buy something else.", "I would rather have it as credit.",
-            "Thinking about it, put it back as credit."),
-)  # fmt: skip
-CHILD_REFUND = Operation(
-    "child_refund", "refund_purchase",
-    ("refund {it}, which my child {who} bought without asking, {where}", "return the price of {it}, for which our child {who} paid without my knowledge, {where}",
-     "pay back {it}, which my child {who} got behind my back, {where}", "reimburse {it}, which our child {who} has bought and I never allowed, {where}",
-     "take back {it} from my child {who}, who bought it secretly, and refund it {where}", "give the money for {it} back {where}, since my child {who} was not allowed to buy it"),
-    "refund {money} for {sold} {where}", "{money} is refunded for {sold}.",
-    {rule: MAY["refund_purchase"][rule] for rule in ("refund_period", "refund_to")}, _childs, _refund, DESK, REFUNDED, "How much is that?",
-)  # fmt: skip
-UNKNOWN = Operation(
-    "dispute_unknown", "open_dispute",
-    ("contest the charge of {it}, since I never made it", "dispute {it} with the bank, since nobody here has bought it", "challenge the charge of {it}, as we know nothing of it",
-     "open a dispute about {it}, since I do not recognise it", "file a dispute about {it}, as it was not made by me or my family", "contest {it}, as it is not from us at all"),
-    "open a dispute about purchase {purchase_id}, at no cost", "the dispute about purchase {purchase_id} is open.",
-    {rule: MAY["open_dispute"][rule] for rule in ("not_owner", "dispute_period", "known_device")}, PURCHASES, _dispute, DESK, read_for=("known_device",),
-)  # fmt: skip
-TWICE = Operation(
-    "dispute_twice", "open_dispute",
-    ("contest the charge of {it}, since it came two times", "dispute {it}, as it was charged twice on one day", "open a dispute about {it}, since its charge is there double",
-     "challenge the charge of {it}, since I paid it double on the same day", "file a dispute about {it}, as you have charged it two times", "contest {it}, as there is a double of it on that day"),
-    "open a dispute about purchase {purchase_id}, at no cost", "the dispute about purchase {purchase_id} is open.",
-    {rule: MAY["open_dispute"][rule] for rule in ("not_owner", "dispute_period", "no_duplicate")}, PURCHASES, _dispute, DESK,
-)  # fmt: skip
-REDEEM = Operation(
-    "redeem", "redeem_code",
-    ("redeem the gift code {code}", "add the gift code {code} to my credit", "put {code}, a gift code, on my account", "cash in the voucher {code}", "apply the gift code {code} to my account",
-     "load {code}, my gift code, onto my account"),
-    "redeem the code {code}, which adds {worth} to your credit", "your credit is {money}.",
-    MAY["redeem_code"], _codes, _redeem, DESK, CREDIT_AFTER, "What is my credit now?",
-)  # fmt: skip
-GIFT = Operation(
-    "gift", "buy_gift_code",
-    ("buy a gift code of ${dollars_worth} for {email}", "send {email} a gift code worth ${dollars_worth}", "get {email} a gift code over ${dollars_worth}",
-     "order a gift code of ${dollars_worth} and send it to {email}", "make {email} a present of a gift code for ${dollars_worth}", "purchase a ${dollars_worth} gift code for {email}"),
-    "buy a gift code for {money} and send it to {email}", "the gift code is sent.",
-    MAY["buy_gift_code"], myself, _gift, DESK, rethink=_other_worth,
-    second=("Let us say ${dollars_worth} instead.", "Make it ${dollars_worth}, I think.", "No, ${dollars_worth} is nicer.", "I have decided on ${dollars_worth} now."),
-)  # fmt: skip
-CARD = Operation(
-    "card", "change_card",
-    ("charge my account to {card} from now on", "use {card} as the card of my account", "replace my card by {card}", "register {card} as the card of my account",
-     "make {card} the card of my account", "update the card of my account to {card}"),
-    "change the card of your account to {card}", "the card is changed.", MAY["change_card"], myself, _card, DESK,
-    second=("Wait, it is {card}.", "No, take {card}.", "Hm, better {card}.", "I misread it: {card}."), rethink=lambda draft, old: _card(old.operation, draft, me(draft)),
-)  # fmt: skip
-STORAGE = Operation(
-    "storage", "change_storage",
-    ("change {it} to {new}", "switch {it} over to {new}", "move {it} to {new}", "put {it} on {new}", "set {it} to {new}", "let {it} have {new}"),
-    "change the storage plan to {plan_id} with {gigabytes} GB at a price of {money}, for {charged} now", "the storage plan is {plan_id} now and costs {money}.",
-    MAY["change_storage"], myself, _store, DESK, PER, "What does it cost a month?", read_for=("storage_full",), rethink=_other_plan,
-    second=("No, {gigabytes} GB, please.", "Hm, then I prefer {gigabytes} GB.", "Let me take {gigabytes} GB instead.", "I would say {gigabytes} GB after all."),
-)  # fmt: skip
-PAY_OUT = Operation(
-    "pay_out", "",
-    ("pay my credit out to my card", "transfer the credit of my account to my bank, in money", "give me cash for the credit that is on my account",
-     "move my credit over to my sister's account", "turn my credit into money and send it to my card", "let me have my credit as money on my card"),
-    "", "", {"no_cash": never}, myself, _credit, DESK,
-)  # fmt: skip
+TWICE = TABLE.operation(
+    "dispute_twice",
+    "open_dispute",
+    PURCHASES,
+    _dispute,
+    _rules("open_dispute", "not_owner", "dispute_period", "no_duplicate"),
+)
+REDEEM = TABLE.operation("redeem", "redeem_code", _codes, _redeem)
+GIFT = TABLE.operation("gift", "buy_gift_code", myself, _gift, rethink=_other_worth)
+CARD = TABLE.operation("card", "change_card", myself, _card, rethink=redrawn("accounts", "account_id"))
+STORAGE = TABLE.operation(
+    "storage", "change_storage", myself, _store, read_for=("storage_full",), rethink=_other_plan
+)
+PAY_OUT = TABLE.operation("pay_out", "", myself, _credit, {"no_cash": never})
 PAYING = (
     CANCEL, TIER, PERIOD, PAUSE, RESUME, SUBSCRIBE, SHARE, UNSHARE, REFUND, CHILD_REFUND, UNKNOWN, TWICE, REDEEM, GIFT, CARD, STORAGE, PAY_OUT,
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.alternatives import (
@@ -21,32 +22,9 @@ from turnwise.envs.toolworld.alternatives import (
     part,
     then,
 )
-from turnwise.envs.toolworld.apps.account.keeping import (
-    AGE_LIMIT,
-    ALLOWANCE,
-    ASSIGN,
-    ERASE,
-    EXPORT,
-    FEWER_SEATS,
-    FREE,
-    LOCK,
-    MORE_SEATS,
-    REMOVE,
-)
+from turnwise.envs.toolworld.apps.account.keeping import KEEPING
 from turnwise.envs.toolworld.apps.account.parts import DESK, children, things
-from turnwise.envs.toolworld.apps.account.paying import (
-    CANCEL,
-    PAUSE,
-    PERIOD,
-    REDEEM,
-    REFUND,
-    SHARE,
-    STORAGE,
-    SUBSCRIBE,
-    TIER,
-    TWICE,
-    UNKNOWN,
-)
+from turnwise.envs.toolworld.apps.account.paying import PAYING
 from turnwise.envs.toolworld.apps.account.questions import (
     ACTIVE,
     allowance,
@@ -63,15 +41,11 @@ from turnwise.envs.toolworld.facts import dollars
 from turnwise.envs.toolworld.operations import Operation, WishedChange, wish_for
 from turnwise.envs.toolworld.story import Stage, call, once
 
-ALLOWED = (
-    "your rules allow you to {do}", "you may {do} by your rules", "it is within your rules to {do}", "your rules let you {do}", "it is allowed by your rules to {do}",
-    "you are allowed to {do}",
-)  # fmt: skip
-WITHIN = (
-    "the price comes to {limit} or less when you {do}", "the price is no more than {limit} once you {do}", "the price stays at or below {limit} if you {do}",
-    "I pay a price of {limit} at the most when you {do}", "the resulting price is at most {limit} if you {do}", "it makes a price of no more than {limit} to {do}",
-)  # fmt: skip
-DO_SO = ("do that", "do so", "go ahead and do it", "see to it", "carry that out", "have that done")
+_BY_NAME = {one.name: one for one in (*PAYING, *KEEPING)}
+
+
+def _changes(names: str) -> tuple[Operation, ...]:
+    return tuple(_BY_NAME[name] for name in names.split())
 
 
 class Topic(NamedTuple):
@@ -79,21 +53,23 @@ class Topic(NamedTuple):
 
     subjects: Callable[[StoryDraft, bool], list[Any]]
     quantity: Callable[[StoryDraft, Any], Lookup]
-    operations: Sequence[Operation]
-    then: Sequence[tuple[Operation, Operation]] = ()  # what can be done with one, one after the other
+    operations: Sequence[Operation] = ()
+    then: tuple[str, ...] = ()  # what can be done with one, one after the other
     table: str = ""
 
 
-_ERASES = (EXPORT, ERASE)
 TOPICS: Mapping[str, Topic] = {
     "subscription": Topic(
-        ACTIVE, price, (CANCEL, TIER, PERIOD, PAUSE, SHARE), ((TIER, PERIOD), (PERIOD, TIER), (TIER, PAUSE), (SHARE, PERIOD), (SHARE, PAUSE)), "subscriptions"
+        ACTIVE, price, _changes("cancel tier period pause share_subscription"),
+        ("tier period", "period tier", "tier pause", "share_subscription period", "share_subscription pause"), "subscriptions",
     ),
-    "purchase": Topic(things("purchases", lambda p: p.status == "paid"), paid, (REFUND, UNKNOWN, TWICE)),
-    "code": Topic(lambda draft, own: draft.db.rows("codes"), worth, (REDEEM,)),
-    "team": Topic(things("teams"), seats_left, (), ((FREE, ASSIGN), (MORE_SEATS, ASSIGN), (ASSIGN, MORE_SEATS), (FREE, FEWER_SEATS)), "teams"),
-    "data": Topic(things("kept"), kept, _ERASES, ((EXPORT, ERASE),), "kept"),
-    "child": Topic(children, allowance, (AGE_LIMIT, ALLOWANCE), ((AGE_LIMIT, ALLOWANCE), (ALLOWANCE, AGE_LIMIT)), "accounts"),
+    "purchase": Topic(things("purchases", lambda p: p.status == "paid"), paid, _changes("refund dispute_unknown dispute_twice")),
+    "code": Topic(lambda draft, own: draft.db.rows("codes"), worth, _changes("redeem")),
+    "team": Topic(
+        things("teams"), seats_left, then=("free assign", "more_seats assign", "assign more_seats", "free fewer_seats"), table="teams"
+    ),
+    "data": Topic(things("kept"), kept, _changes("export erase"), ("export erase",), "kept"),
+    "child": Topic(children, allowance, _changes("age_limit allowance"), ("age_limit allowance", "allowance age_limit"), "accounts"),
 }  # fmt: skip
 
 
@@ -139,8 +115,8 @@ def allowed(draft: StoryDraft, topic: Topic) -> Stage | None:
     if wish is None:
         return None
     known = topic.quantity(draft, subject)
-    condition = draft.words(*(way.format(do=wish.clause(draft)) for way in ALLOWED))
-    parts = (part(draft, wish._replace(said=""), say=draft.words(*DO_SO)), _otherwise(draft, topic, subject, known, operation))  # fmt: skip
+    condition = draft.say("allowed", do=wish.clause(draft))
+    parts = (part(draft, wish._replace(said=""), say=draft.say("do so")), _otherwise(draft, topic, subject, known, operation))  # fmt: skip
     return decided(draft, once((*DESK.verify(draft), *known.look, *wish.looks)), condition, parts, holds=holds)  # fmt: skip
 
 
@@ -151,14 +127,9 @@ def within(draft: StoryDraft, operation: Operation) -> Stage | None:
         return None
     holds = draft.rng.random() < 0.5
     limit = dollars(limit_for(draft, wish.amount, within=holds))
-    condition = draft.words(*(way.format(do=wish.clause(draft), limit=limit) for way in WITHIN))  # fmt: skip
-    known = Lookup(
-        ("the price of that", "what that would cost", "the price for it", "what I would pay for that"),
-        "money",
-        wish.amount,
-        "The price would be {}.",
-    )
-    parts = (part(draft, wish._replace(said=""), say=draft.words(*DO_SO)), left_alone(draft, known))
+    condition = draft.say("within", do=wish.clause(draft), limit=limit)
+    known = Lookup(draft.ways("price of that"), "money", wish.amount, "The price would be {}.")
+    parts = (part(draft, wish._replace(said=""), say=draft.say("do so")), left_alone(draft, known))
     return decided(draft, once((*DESK.verify(draft), *wish.looks)), condition, parts, holds=holds)
 
 
@@ -170,7 +141,7 @@ def _quietly(draft: StoryDraft, first: WishedChange, second: WishedChange, it: s
 def two_for_one(draft: StoryDraft, topic: Topic) -> Stage | None:
     """Two things for one subject, the second as the first one leaves it."""
     subject = _some(draft, topic)
-    operation, other = draft.rng.choice(topic.then)
+    operation, other = _changes(draft.rng.choice(topic.then))
     first = wish_for(draft, operation, among=[subject]) if subject else None
     if first is None:
         return None
@@ -180,8 +151,8 @@ def two_for_one(draft: StoryDraft, topic: Topic) -> Stage | None:
 
 def two_things(draft: StoryDraft) -> Stage | None:
     """Two changes of different things; what makes a new one is the last, since all is read before anything is changed."""
-    drawn = [draft.rng.choice(some) for some in draft.rng.sample(_PAIRED, 2)]
-    one, other = sorted(drawn, key=lambda each: each is SUBSCRIBE)
+    drawn = [draft.rng.choice(_changes(some)) for some in draft.rng.sample(_PAIRED, 2)]
+    one, other = sorted(drawn, key=lambda each: each.name == "subscribe")
     first = wish_for(draft, one)
     if first is None:
         return None
@@ -193,66 +164,60 @@ def two_things(draft: StoryDraft) -> Stage | None:
 
 # --- of several --------------------------------------------------------------------------------------
 
-_MONTHLY = (
-    "my active monthly subscriptions", "my subscriptions that are active and paid monthly", "the subscriptions of mine that are active and billed by the month",
-    "my subscriptions with monthly billing that are active", "the monthly subscriptions of mine that are active", "my active subscriptions that are charged each month",
-)  # fmt: skip
-_BOUGHT = (
-    "my purchases of the last two weeks", "the things that I bought in the last two weeks", "my purchases from the past 14 days",
-    "the purchases that I made within the last fortnight", "the purchases of mine from the last fortnight", "what I have bought within the past two weeks",
-)  # fmt: skip
-_MINE = (
-    "my devices that are in use", "the devices of mine that are in use", "my devices that are not locked", "all devices that I am using", "the active devices on my account", "the devices that my account uses",
-)  # fmt: skip
+_GROUPS: Mapping[str, tuple[str, str, Callable[[Any], bool], Sequence[tuple[str, str, bool]]]] = {
+    "subscriptions": ("subscription", "monthly ones", lambda s: s.status == "active" and s.period == "monthly", (
+        ("costs most", "price", True), ("costs least", "price", False), ("renews first", "renews", False), ("renews last", "renews", True),
+    )),
+    "purchases": ("purchase", "bought", lambda p: p.status == "paid" and days_since(p.date) <= REFUND_DAYS, (
+        ("cost most", "price", True), ("cost least", "price", False), ("was bought last", "date", True),
+    )),
+    "devices": ("device", "devices in use", lambda d: d.status == "active", (
+        ("was registered first", "registered", False), ("was registered last", "registered", True),
+    )),
+}  # fmt: skip
+"""Table → one of its things, the phrase for some of them, which these are, and what may be true of one by which field, the most or the least."""
 
 
-def _group(
-    draft: StoryDraft, table: str, tool: str, among: tuple[str, ...], fits: Callable[[Any], bool], *measures: tuple[str, Callable[[Any], Any], bool]
-) -> SeveralSubjects:  # fmt: skip
+def _group(draft: StoryDraft, table: str) -> SeveralSubjects:
     """Things of a table that fit; none where a request is about one of them, or there are too many."""
+    thing, among, fits, measures = _GROUPS[table]
     found = things(table, fits)(draft, True)
     all_of = [row for row in draft.db.rows(table) if row.account_id == draft.customer]
-    name = {"get_subscription": "subscription_id", "get_purchase": "purchase_id", "get_device": "device_id"}[tool]  # fmt: skip
-    look = (*DESK.verify(draft), *(call(tool, **{name: row[0]}) for row in all_of))
+    look = (*DESK.verify(draft), *(call(f"get_{thing}", **{f"{thing}_id": row[0]}) for row in all_of))
     touched = len(found) > 3 or any(row[0] in draft.used for row in all_of)
-    return SeveralSubjects(() if touched else found, among, measures, look)
-
-
-def subscriptions(draft: StoryDraft) -> SeveralSubjects:
-    return _group(
-        draft, "subscriptions", "get_subscription", _MONTHLY, lambda s: s.status == "active" and s.period == "monthly",
-        ("costs most", lambda s: s.price, True), ("costs least", lambda s: s.price, False), ("renews first", lambda s: s.renews, False), ("renews last", lambda s: s.renews, True),
-    )  # fmt: skip
-
-
-def purchases(draft: StoryDraft) -> SeveralSubjects:
-    return _group(
-        draft, "purchases", "get_purchase", _BOUGHT, lambda p: p.status == "paid" and days_since(p.date) <= REFUND_DAYS,
-        ("cost most", lambda p: p.price, True), ("cost least", lambda p: p.price, False), ("was bought last", lambda p: p.date, True),
-    )  # fmt: skip
-
-
-def devices(draft: StoryDraft) -> SeveralSubjects:
-    return _group(
-        draft, "devices", "get_device", _MINE, lambda d: d.status == "active",
-        ("was registered first", lambda d: d.registered, False), ("was registered last", lambda d: d.registered, True),
-    )  # fmt: skip
+    by = tuple((name, attrgetter(field), most) for name, field, most in measures)
+    return SeveralSubjects(() if touched else found, draft.ways(among), by, look)
 
 
 _PAIRED = (
-    (CANCEL, TIER, PERIOD, PAUSE, SUBSCRIBE), (REFUND, REDEEM), (STORAGE,), (REMOVE, LOCK), (EXPORT, ERASE), (MORE_SEATS, FREE), (ALLOWANCE,),
+    "cancel tier period pause subscribe", "refund redeem", "storage", "device lost", "export erase", "more_seats free", "allowance",
 )  # fmt: skip
 """Changes of things of one sort; of two such things one could be taken for the other."""
+
+
+def _best(draft: StoryDraft, table: str, names: str) -> Stage | None:
+    return best(draft, _group(draft, table), _changes(names))
+
+
+def _every(draft: StoryDraft, table: str, names: str) -> Stage | None:
+    return every(draft, _group(draft, table), _changes(names), "each of {}")
+
+
+def _best_and_rest(draft: StoryDraft) -> Stage | None:
+    first, *others = _changes("cancel pause")
+    return best_and_rest(draft, _group(draft, "subscriptions"), first, others)
+
+
 SEVERAL: dict[str, Primitive] = {
     **{f"if_{name}": partial(hanging, topic=topic) for name, topic in TOPICS.items() if topic.operations},
     **{f"if_allowed_{name}": partial(allowed, topic=topic) for name, topic in TOPICS.items() if topic.operations},
-    **{f"{one.name}_within": partial(within, operation=one) for one in (TIER, PERIOD, SUBSCRIBE, STORAGE)},
+    **{f"{one.name}_within": partial(within, operation=one) for one in _changes("tier period subscribe storage")},
     **{f"two_for_{name}": partial(two_for_one, topic=topic) for name, topic in TOPICS.items() if topic.then},
     "two_things": two_things,
-    "best_subscription": lambda draft: best(draft, subscriptions(draft), (CANCEL, PAUSE, TIER, PERIOD)),
-    "best_purchase": lambda draft: best(draft, purchases(draft), (REFUND,)),
-    "best_device": lambda draft: best(draft, devices(draft), (REMOVE, LOCK)),
-    "best_and_rest": lambda draft: best_and_rest(draft, subscriptions(draft), CANCEL, (PAUSE,)),
-    "every_subscription": lambda draft: every(draft, subscriptions(draft), (CANCEL, PAUSE, PERIOD), "each of {}"),
-    "every_purchase": lambda draft: every(draft, purchases(draft), (REFUND,), "each of {}"),
+    "best_subscription": partial(_best, table="subscriptions", names="cancel pause tier period"),
+    "best_purchase": partial(_best, table="purchases", names="refund"),
+    "best_device": partial(_best, table="devices", names="device lost"),
+    "best_and_rest": _best_and_rest,
+    "every_subscription": partial(_every, table="subscriptions", names="cancel pause period"),
+    "every_purchase": partial(_every, table="purchases", names="refund"),
 }  # fmt: skip
