@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from turnwise.envs.toolworld.speech.words import plain_words
 from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS, month_number, names_month
 
 FactKind: TypeAlias = Literal["money", "count", "date", "time", "code", "word"]
@@ -62,16 +63,6 @@ _KNOWS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """That the speaker has no answer, whatever they say beside it."""
-_OF_ANSWERS = frozenset(
-    [
-        "a", "an", "and", "also", "answer", "amount", "are", "as", "at", "be", "been", "can", "cost", "costs",
-        "count", "exactly", "for", "get", "has", "have", "i", "in", "is", "it", "its", "just", "kindly",
-        "make", "makes", "number", "of", "on", "please", "price", "right", "so", "sum", "that", "the",
-        "there", "these", "they", "this", "those", "to", "total", "value", "was", "we", "were", "will",
-        "would", "you", "your",
-    ]
-)  # fmt: skip
-"""Words of an answer that do not say to which question."""
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _SUMS_UP = re.compile(
     r"\b(?:total|altogether|in all|sums?|so|left|remain\w*|comes? to|makes?|leaves?|adds? up to|equals)\b|=",
@@ -152,7 +143,7 @@ def _role(sentence: str, found: Iterable[FoundValue]) -> frozenset[str]:
     rest = sentence.lower()
     for one in found:
         rest = f"{rest[: one.start]}{' ' * (one.end - one.start)}{rest[one.end :]}"
-    return frozenset(_WORD.findall(rest)) - _OF_ANSWERS
+    return frozenset(_WORD.findall(rest)) - plain_words("of_answers")
 
 
 def _is_told(fact: Fact, said: Iterable[_AnswerIn]) -> bool:

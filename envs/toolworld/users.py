@@ -24,7 +24,6 @@ from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.reading import Heard, understand
 from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash
 from turnwise.envs.toolworld.speech.wish import (
-    OF_ASKING,
     bound,
     differs,
     in_own_words,
@@ -37,7 +36,7 @@ from turnwise.envs.toolworld.speech.wish import (
     without_questions,
     words_of,
 )
-from turnwise.envs.toolworld.speech.words import mentions, normal, stems
+from turnwise.envs.toolworld.speech.words import mentions, normal, stems, word_set
 from turnwise.envs.toolworld.story import Stage, Story
 
 _YES_INDEED = re.compile(
@@ -431,25 +430,15 @@ def _impatient(story: Story, user: UserState, db: Database, text: str) -> UserAn
 
 def _topics(text: str) -> frozenset[str]:
     """The words of a text that are of some matter."""
-    return words_of(text) - _COMMON - OF_ASKING
+    return words_of(text) - word_set("common") - word_set("of_asking")
 
 
 def _about_request(stage: Stage, text: str) -> bool:
     """Say whether a question is about the request, so that saying it again answers it."""
     asked = {*stems(normal(text)).split()}
-    return bool(asked & _REQUEST or (asked - _COMMON) & {*stems(normal(stage.say)).split()})
-
-
-_REQUEST = frozenset(
-    stems(
-        "order reservation booking trip reference confirmation number reason why address item which card payment date day when "
-        "size plan request repeat again rephrase catch mean want need wish like do passenger name cabin flight refund money "
-        "about what happened problem issue spelt spelled spell describe exactly where to variant colour"
-    ).split()
-)
-_COMMON = frozenset(
-    stems("i you your my me the a an is are it to of for on in and does do not at with please").split()
-)
+    return bool(
+        asked & word_set("of_a_request") or (asked - word_set("common")) & {*stems(normal(stage.say)).split()}
+    )
 
 
 STOP = "###STOP###"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from turnwise.envs.toolworld.speech.ways import GuardedPattern
+from turnwise.envs.toolworld.speech.words import plain_words
 
 _STATES = (
     r"okay|fine|good|happy|content|contented|comfortable|keen|interested|game|willing|agreed|agreeable|agree|accept\w*|"
@@ -97,19 +98,8 @@ _ASIDE = GuardedPattern(
 
 
 _WORD = re.compile(r"[\w-]+")
-_WORDS_OF_SIGNS = (
-    "nod thumbs thumb thumbs-up say-so say word blessing green go-ahead yes yeah yep okay permission approval consent confirmation "
-    "sign-off signoff agreement all-clear clearance authorization authorisation shout signal verdict decision answer affirmative"
-)
-_WORDS_OF_CONDITIONS = "if once when moment minute second instant after till until provided providing assuming as so supposing in should unless"
-_WORDS_OF_ANSWERS = "without until unless before till hear hearing ask shout holler whistle ping nod yell sing speak text buzz say tell be your up you give let reply answer indicate signal"
-_SIGNS = tuple(
-    (frozenset(words.split()), sign)
-    for words, sign in (
-        (_WORDS_OF_SIGNS, _WAITS_FOR), (_WORDS_OF_CONDITIONS, _CONDITION), (_WORDS_OF_ANSWERS, _LIGHTLY), (_WORDS_OF_ANSWERS, _ANSWER_ME),
-    )
-)  # fmt: skip
-"""Signs that a statement which asks for a yes has, with the words one of which stands in it."""
+_SIGNS = (("signs", _WAITS_FOR), ("conditions", _CONDITION), ("answers", _LIGHTLY), ("answers", _ANSWER_ME))
+"""Signs that a statement which asks for a yes has, with the set of the words one of which stands in it."""
 
 
 def solicits(text: str, *, asked: bool) -> bool:
@@ -125,7 +115,9 @@ def solicits(text: str, *, asked: bool) -> bool:
     words = _WORD.findall(text)  # a look at the words is cheaper than a search
     return (
         any(
-            not begin.isdisjoint(words) and sign.search(text) is not None and _TOLD_PAST.search(text) is None
+            not plain_words(begin).isdisjoint(words)
+            and sign.search(text) is not None
+            and _TOLD_PAST.search(text) is None
             for begin, sign in _SIGNS
         )
         and _ASIDE.search(text) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from turnwise.envs.toolworld.speech.words import normal, stems
+from turnwise.envs.toolworld.speech.words import normal, stems, word_set
 
 _NOT_DONE = re.compile(
     r"\b(?:shall|should|may|can|could|would|do|will|am) (?:i|we|you (?:want|like|wish|prefer) (?:me|us)(?: to)?) (?:rather |then |just |also |please |better )*"
@@ -114,7 +114,7 @@ def _switches_round(own: str, said: str) -> bool:
         as_wished = _OFF if there is _WITHOUT else there
         if there.search(own) and not back.search(own) and back.search(said) and not as_wished.search(said):
             shared = {*stems(own).split()} & {*stems(said).split()}
-            return any(len(word) > 1 and word not in _SMALL for word in shared)
+            return any(len(word) > 1 and word not in word_set("small") for word in shared)
     return False
 
 
@@ -128,14 +128,6 @@ def side_of(text: str) -> bool | None:
     said = normal(text)
     on, off = _ON.search(said) is not None, _OFF.search(said) is not None
     return on if on != off else None
-
-
-_SMALL = frozenset(
-    stems(
-        "the a an i you we my your me it is are of on off in to for and or with please turn switch put set line order "
-        "shall should will would can could may do does now then that this"
-    ).split()
-)
 
 
 def _is_of_account(own: str, said: str) -> bool:

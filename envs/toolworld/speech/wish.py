@@ -16,7 +16,7 @@ from turnwise.envs.toolworld.speech.moods import Mood, clauses, matter
 from turnwise.envs.toolworld.speech.proposing import to_be_changed, without_which
 from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
 from turnwise.envs.toolworld.speech.values import Value, clash, named
-from turnwise.envs.toolworld.speech.words import normal, shape_of, speaks_of, stems
+from turnwise.envs.toolworld.speech.words import normal, shape_of, speaks_of, stems, word_set
 
 _PAIR = re.compile(
     r"\b(?:the|my|our|a|an) (?:\w+ ){0,3}?(\w+),? (?:and|as well as|plus|together with) (?:also )?(?:the|my|our|a|an) (?:\w+ ){0,3}?(\w+)(?= (?:of|from|in|on|that|which|for|out|back|to)\b|[,.;!?]|$)"
@@ -82,11 +82,6 @@ def _pairs(wish: str) -> tuple[tuple[str, str], ...]:
     return tuple((stems(one), stems(other)) for one, other in _PAIR.findall(normal(wish)))
 
 
-_SIZES = frozenset(
-    stems(
-        "small medium large tall short long big little mini tiny narrow wide thin thick heavy light"
-    ).split()
-)
 _TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|(?<!\bin my order )with|by|as) ")
 
 
@@ -97,12 +92,12 @@ def other_size(wish: str, said: AbstractSet[str]) -> bool:
     (True, False)
     """
     wanted = _wanted_sizes(wish)
-    return bool(wanted) and bool(said & _SIZES) and not said & wanted
+    return bool(wanted) and bool(said & word_set("sizes")) and not said & wanted
 
 
 @functools.lru_cache(maxsize=4096)
 def _wanted_sizes(wish: str) -> frozenset[str]:
-    return frozenset(stems(_TARGET.split(normal(wish))[-1]).split()) & _SIZES
+    return frozenset(stems(_TARGET.split(normal(wish))[-1]).split()) & word_set("sizes")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -157,21 +152,6 @@ def _new_things(lexicon: Lexicon, said: str) -> frozenset[str]:
     )
 
 
-_OF_ASKING_TEXT = (
-    "a an the i you we me us my your our it its that this these those them they there here and or so then now also just please thanks thank sorry okay "
-    "all right well yes any one ones is are was were be been am do does did have has had will would can could may might shall "
-    "should must need to of for from in on at by with into onto as if when once while before after than about which who what how where why because since "
-    "want wish like love mind agree agreement proceed go ahead confirm confirmation happy glad fine good great sure ready alright whether either let know "
-    "tell say word nod permission consent approval approve authorise authorize say-so answer decision green light correct exactly look see check found "
-    "understand cost price total charge fee free amount money refund pay paid payment credit dollar cent difference get receive give make apply process "
-    "register carry through begin continue take away straight immediately moment request asked sound going get got come comes mean means such still "
-    "order item product reservation booking flight trip line plan account app total altogether extra each month "
-    "back both card paypal gift balance certificate member membership silver gold regular policy bill invoice monthly yearly per today first next "
-    "additional plus available comfortable objection bless pending option summary settle settled owe buck piece apiece entire kindly certain nothing "
-    "reply save cheaper verified system button rest sum customer name number address passenger passengers seat request requested below following details"
-)
-OF_ASKING = frozenset(stems(_OF_ASKING_TEXT).split())
-"""Words with which somebody asks for a yes, whatever it is to. None turns round what is said, as "not" and "off" do."""
 _NO_COST_TEXT = (
     r"\b(?:at|for|with|has|is|there is) no (?:extra |additional |further )?(?:cost|charge|fee)s?\b"
 )
@@ -188,7 +168,7 @@ def in_own_words(lexicon: Lexicon, said: str, wish: str, actions: frozenset[str]
     concepts = (lexicon.actions[name] for name in actions)
     own = words_of(wish).union(*(words_of(f"{one.verbs} {one.nouns}".replace("|", " ")) for one in concepts))
     meant = (clause.text for clause in clauses(said) if clause.mood is not Mood.COURTESY)
-    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | OF_ASKING for text in meant)
+    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | word_set("of_asking") for text in meant)
 
 
 _A_QUESTION = re.compile(r"(?:[^.;!?]|\.(?=\d))+\?")
@@ -200,20 +180,17 @@ def without_questions(lexicon: Lexicon, wish: str) -> str:
     return rest if wishes(lexicon, rest) >= wishes(lexicon, wish) and wishes(lexicon, rest) else wish
 
 
-_GETS_BACK = frozenset(
-    stems("cancel kill void refund return back compensation certificate voucher credit").split()
-)
-_PAYS = frozenset(stems("charge bill debit owe").split())
-_GETS = frozenset(stems("refund credit return get fee waive free").split())
-
-
 def turns_money_round(wish: str, said: AbstractSet[str]) -> bool:
     """Say whether one who is to get money back would be charged.
 
     >>> turns_money_round("cancel order W1", {"charg", "you"}), turns_money_round("add a bag", {"charg", "you"})
     (True, False)
     """
-    return bool(words_of(wish) & _GETS_BACK) and bool(said & _PAYS) and not said & _GETS
+    return (
+        bool(words_of(wish) & word_set("gets_back"))
+        and bool(said & word_set("pays"))
+        and not said & word_set("gets")
+    )
 
 
 _RIVALS = tuple(
@@ -224,8 +201,6 @@ _RIVALS = tuple(
     )
 )  # fmt: skip
 """Words of which one thing can be only one."""
-_BY_POST = frozenset(stems("paper post letter").split())
-_BY_MAIL = frozenset(stems("email e-mail electronic electronically paperless online digital").split())
 
 
 def names_rival(wish: str, said: AbstractSet[str]) -> bool:
@@ -235,7 +210,10 @@ def names_rival(wish: str, said: AbstractSet[str]) -> bool:
     (True, False)
     """
     own = words_of(wish)
-    for mine, other in ((_BY_POST, _BY_MAIL), (_BY_MAIL, _BY_POST)):
+    for mine, other in (
+        (word_set("by_post"), word_set("by_mail")),
+        (word_set("by_mail"), word_set("by_post")),
+    ):
         if own & mine and not own & other and said & other and not said & mine and "bil" in own:
             return True
     return any((mine := own & group) and said & group and not said & mine for group in _RIVALS)
@@ -315,9 +293,9 @@ def _can_differ(wish: str) -> bool:
     return bool(
         _pairs(wish)
         or _wanted_sizes(wish)
-        or own & _GETS_BACK
+        or own & word_set("gets_back")
         or any(own & group for group in _RIVALS)
-        or own & (_BY_POST | _BY_MAIL)
+        or own & (word_set("by_post") | word_set("by_mail"))
     )
 
 
@@ -359,9 +337,6 @@ def one_alone(wish: str, text: str) -> bool:
     """Say whether a text says that one of two things alone is spoken of."""
     return (
         bool(_pairs(wish))
-        and bool((said := words_of(to_be_changed(text))) & _ALONE)
+        and bool((said := words_of(to_be_changed(text))) & word_set("alone"))
         and leaves_out(wish, said)
     )
-
-
-_ALONE = frozenset(stems("alone only solely just").split())

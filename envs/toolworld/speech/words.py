@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import re2
 
+from turnwise.data_file import data_file
 from turnwise.envs.toolworld.speech.ways import loosened
 from turnwise.envs.worlds.vocabulary import SCALES, UNITS
 
@@ -164,6 +165,18 @@ def stem(word: str) -> str:
 def stems(text: str) -> str:
     """The stems of a normal text, with blanks between them."""
     return " ".join(stem(token) for token in _TOKEN.findall(text))
+
+
+@functools.cache
+def plain_words(name: str) -> frozenset[str]:
+    """The words of words.yaml that have a name, as they are written."""
+    return frozenset(data_file("turnwise.envs.toolworld.speech", "words", dict[str, str])[name].split())
+
+
+@functools.cache
+def word_set(name: str) -> frozenset[str]:
+    """The stems of the words of words.yaml that have a name."""
+    return frozenset(stems(" ".join(plain_words(name))).split())
 
 
 class Concept(NamedTuple):
