@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import Deed, Domain
+from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.mind import StageMind, UserAnswer, UserState, hear_price, listen, turn_to
 from turnwise.envs.toolworld.phrases import phrase
 from turnwise.envs.toolworld.requests import open_stages, own_values, parts_of, wants
@@ -57,6 +57,45 @@ _WHAT_FOR = re.compile(
 )
 
 
+class _Moment(NamedTuple):
+    """A user to whom something is said about one of their requests."""
+
+    domain: Domain
+    story: Story
+    user: UserState
+    db: Database
+    heard: Heard
+
+    @property
+    def stage(self) -> Stage:
+        return self.story.stages[self.user.stage]
+
+    @property
+    def wish(self) -> str:
+        """The request as they stand by it now."""
+        return self.stage.twist if self.user.twisted else self.stage.say
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        return wants(self.domain, self.stage)
+
+    @property
+    def own(self) -> frozenset[Value]:
+        return own_values(self.domain, self.story, self.stage, self.user)
+
+    @property
+    def works(self) -> bool:
+        """Say whether they see for themselves what they want to see."""
+        return self.domain.checks[self.stage.check](self.db, self.story.customer)
+
+    def answer(self, text: str, **changes: Any) -> UserAnswer:
+        return UserAnswer(self.user._replace(**changes) if changes else self.user, self.db, text)
+
+    def says(self, act: str, then: str = "", **changes: Any) -> UserAnswer:
+        """Their phrase for an act, and what they say after it."""
+        return self.answer(f"{phrase(self.story, act)} {then}".strip(), **changes)
+
+
 def respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
     """Return what the scripted user does when the agent says ``text``."""
     if domain.compact:
@@ -80,7 +119,7 @@ def _respond(domain: Domain, story: Story, user: UserState, db: Database, text: 
         else:
             settled = answer.text
     while settled and not said and user.served and not user.over and _ALL_OF_IT.search(text):
-        user, db, settled = _next(domain, story, user, db)
+        user, db, settled = _next(_Moment(domain, story, user, db, Heard()))
     if said and settled:  # they come to the next request when this one is settled
         user = turn_to(user, max(number for number in parts if number in open_stages(user)))
     return UserAnswer(user, db, " ".join(dict.fromkeys(said)) or settled)
@@ -95,144 +134,117 @@ def _answer(domain: Domain, story: Story, user: UserState, db: Database, text: s
         user = user._replace(answered=user.answered or states_all)
         states_all = user.answered
     user = hear_price(user, heard.proposal.named.money)
-    answered = bool(stage.quiet and listen(stage, user, _without_questions(text))[1] and stage.tells)
-    solicited = heard.consent and not (heard.done and user.served and _is_agreed(domain, stage, user, heard))
-    meant = _meant(domain, story, stage, user, heard) if solicited else None
+    now = _Moment(domain, story, user, db, heard)
+    answered = bool(stage.quiet and listen(stage, user, _QUESTION.sub("", text))[1] and stage.tells)
+    solicited = heard.consent and not (heard.done and user.served and _is_agreed(now))
+    meant = _meant(now) if solicited else None
     addressed = _ADDRESSES.search(text) is not None
     if meant and heard.asked and not addressed:
-        return _consent(domain, story, stage, user, db, heard, meant)
+        return _consent(now, meant)
     known = [slot for slot in heard.asks if slot in story.facts]
     if known:
-        return _tell(domain, story, user, db, heard, known)
+        return _tell(now, known)
     if heard.asks and {*heard.asks} <= {*domain.identity}:
-        return UserAnswer(user, db, phrase(story, "unknown"))  # who has no e-mail address says so
-    tried = stage.check and heard.tries and not heard.deeds and not heard.proposal.actions
-    if tried and domain.checks[stage.check](db, story.customer):
-        return _next(domain, story, user, db)
+        return now.says("unknown")  # who has no e-mail address says so
+    if stage.check and heard.tries and not heard.deeds and not heard.proposal.actions and now.works:
+        return _next(now)
     if heard.deeds or (heard.looks and not heard.foreign and (addressed or not heard.asked)):
-        return _act(domain, story, user, db, heard)
+        return _act(now)
     if stage.check and (heard.tries or heard.done or heard.closing) and not heard.proposal.actions:
-        if domain.checks[stage.check](db, story.customer):
-            return _next(domain, story, user, db)
+        if now.works:
+            return _next(now)
         if heard.tries:
-            return UserAnswer(user, db, stage.again or phrase(story, "broken"))
+            return now.answer(stage.again) if stage.again else now.says("broken")
     if meant:
-        return _consent(domain, story, stage, user, db, heard, meant)
-    if heard.refusal and not (heard.done and user.served) and not answered:
-        answer = _refused(domain, story, user, db, heard)
-        if answer is not None:
-            return answer
+        return _consent(now, meant)
+    if heard.refusal and not (heard.done and user.served) and not answered and (no := _refused(now)):
+        return no
     proposes = heard.consent and (heard.queries or bool(heard.proposal.actions))
     if user.doubts and _YES_INDEED.search(text) and not proposes:
-        return _no(domain, story, user, db)
+        return _no(now)
     if solicited and not answered:
-        return _consent(domain, story, stage, user, db, heard, None)
-    reports = heard.done or (
-        user.served and heard.stated and not (heard.consent or heard.question or heard.going_on)
-    )
-    if (
-        reports
-        and not user.corrected
-        and not _is_errand(domain, stage)
-        and _reports_other(domain, story, stage, user, heard)
-    ):
-        wish = stage.twist if user.twisted else stage.say
-        return UserAnswer(user._replace(corrected=True), db, f"{phrase(story, 'not_that')} {wish}")
-    return _told(domain, story, stage, user, db, heard, states_all, text)
+        return _consent(now, None)
+    served = user.served and heard.stated and not (heard.consent or heard.question or heard.going_on)
+    reports = (heard.done or served) and not user.corrected and not _is_errand(now)
+    if reports and _reports_other(now):
+        return now.says("not_that", now.wish, corrected=True)
+    return _told(now, states_all=states_all, text=text)
 
 
-def _without_questions(text: str) -> str:
-    return _QUESTION.sub("", text)
-
-
-def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> bool:
+def _reports_other(now: _Moment) -> bool:
     """Say whether a report is of something else than the user asked for and agreed to, by their own words."""
-    wanted = wants(domain, stage)
+    wanted, heard = now.wanted, now.heard
     if heard.told and wanted and not (heard.told | heard.proposal.actions) & wanted:
-        nouns = "|".join(domain.lexicon.actions[name].nouns for name in wanted)
+        nouns = "|".join(now.domain.lexicon.actions[name].nouns for name in wanted)
         return not mentions(nouns, stems(normal(heard.text)))
-    agreed = frozenset[Value]().union(*(one.named.values for one in user.agreed))
+    agreed = frozenset[Value]().union(*(one.named.values for one in now.user.agreed))
     kinds = {kind for kind, _ in agreed}
-    own = frozenset(pair for pair in own_values(domain, story, stage, user) if pair[0] not in kinds) | agreed
-    wish = stage.twist if user.twisted else stage.say
-    named_now = heard.proposal.named.values
-    if clash(named_now, own):
-        return True
-    return one_alone(wish, heard.text)
+    own = frozenset(pair for pair in now.own if pair[0] not in kinds) | agreed
+    return bool(clash(heard.proposal.named.values, own)) or one_alone(now.wish, heard.text)
 
 
-def _is_agreed(domain: Domain, stage: Stage, user: UserState, heard: Heard) -> bool:
+def _is_agreed(now: _Moment) -> bool:
     """Say whether nothing is asked for to which the user has not said yes: no wanted change, and nothing that
     is named for it."""
-    now = heard.proposal
-    proposed = (now.actions - now.bare) & wants(domain, stage)
-    return not heard.asked or any(
-        proposed <= one.actions and now.named.values <= one.named.values for one in user.agreed
+    said = now.heard.proposal
+    proposed = (said.actions - said.bare) & now.wanted
+    return not now.heard.asked or any(
+        proposed <= one.actions and said.named.values <= one.named.values for one in now.user.agreed
     )
 
 
-def _tell(
-    domain: Domain, story: Story, user: UserState, db: Database, heard: Heard, known: Sequence[str]
-) -> UserAnswer:
+def _tell(now: _Moment, known: Sequence[str]) -> UserAnswer:
     """The facts that were asked for; and a yes, where the same message proposes something that fits."""
-    told = known[:1] if story.brief else known
-    words = " ".join(story.facts[slot] for slot in told)
-    user = user._replace(revealed=user.revealed | {*told})
-    if heard.proposal.actions and heard.consent:
-        user = user._replace(offered=heard.proposal)
-    return UserAnswer(user, db, words)
+    told = known[:1] if now.story.brief else known
+    offers = bool(now.heard.proposal.actions) and now.heard.consent
+    offered = now.heard.proposal if offers else now.user.offered
+    words = " ".join(now.story.facts[slot] for slot in told)
+    return now.answer(words, revealed=now.user.revealed | {*told}, offered=offered)
 
 
-def _act(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer:
+def _act(now: _Moment) -> UserAnswer:
     """Do what the user is told to do with the device, and look up what they are asked about it."""
-    deeds = {deed.name: deed for deed in domain.deeds}
-    names = [
-        *heard.deeds,
-        *([domain.deeds[0].name] if heard.looks and domain.deeds[0].name not in heard.deeds else []),
-    ]
-    said: list[str] = []
-    before = db
+    heard, db, said = now.heard, now.db, list[str]()
+    deeds = {deed.name: deed for deed in now.domain.deeds}
+    screen = now.domain.deeds[0].name
+    names = [*heard.deeds, *([screen] if heard.looks and screen not in heard.deeds else [])]
     for name in names:
-        deed: Deed = deeds[name]
-        db, result, _ = deed.does(db, story.customer)
+        db, result, _ = deeds[name].does(db, now.story.customer)
         said.append(str(result))
-    served = user.served or db != before
-    return UserAnswer(user._replace(did=user.did | {*names}, served=served), db, " ".join(said))
+    served = now.user.served or db != now.db
+    return now._replace(db=db).answer(" ".join(said), did=now.user.did | {*names}, served=served)
 
 
-def _refused(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer | None:
+def _refused(now: _Moment) -> UserAnswer | None:
     """After a clear no they insist or go on; otherwise they ask whether it was one. None: it was none at all."""
-    wanted = wants(domain, story.stages[user.stage])
+    heard, wanted = now.heard, now.wanted
     if heard.consent and heard.proposal.actions & wanted:
         return None  # a part of it is offered
-    about = bool(heard.denied & wanted) or bool(_topics(heard.text) & _topics(story.stages[user.stage].say))
+    about = bool(heard.denied & wanted) or bool(_topics(heard.text) & _topics(now.stage.say))
     clear = heard.refusal == "clear" and (heard.denies_all or about)
     if (heard.question or heard.asks) and (not clear or heard.queries):
         return None
-    if clear and not (heard.consent and heard.proposal.actions):
-        return _no(domain, story, user, db)
-    if user.doubts:
-        return _no(domain, story, user, db)
     other = heard.consent and bool(heard.proposal.actions)
-    return UserAnswer(user._replace(doubts=True), db, phrase(story, "other" if other else "doubt"))
+    if now.user.doubts or (clear and not other):
+        return _no(now)
+    return now.says("other" if other else "doubt", doubts=True)
 
 
-def _no(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnswer:
-    stage = story.stages[user.stage]
-    if stage.insist and not user.insisted:
-        return UserAnswer(user._replace(insisted=True, doubts=False), db, stage.insist)
-    return _next(domain, story, user, db)
+def _no(now: _Moment) -> UserAnswer:
+    if now.stage.insist and not now.user.insisted:
+        return now.answer(now.stage.insist, insisted=True, doubts=False)
+    return _next(now)
 
 
 def consent_to(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer:
     """The user's answer to a proposal."""
-    stage = story.stages[user.stage]
-    return _consent(domain, story, stage, user, db, heard, _meant(domain, story, stage, user, heard))
+    now = _Moment(domain, story, user, db, heard)
+    return _consent(now, _meant(now))
 
 
-def _is_errand(domain: Domain, stage: Stage) -> bool:
+def _is_errand(now: _Moment) -> bool:
     """Say whether what is asked for needs no yes."""
-    made = (domain.act(step.name) for step in stage.plan if step.kind == "call")
+    made = (now.domain.act(step.name) for step in now.stage.plan if step.kind == "call")
     return any(one is not None and one.kind == "errand" for one in made)
 
 
@@ -243,66 +255,61 @@ class _Meant(NamedTuple):
     hit: frozenset[str] = frozenset()
 
 
-def _consent(
-    domain: Domain,
-    story: Story,
-    stage: Stage,
-    user: UserState,
-    db: Database,
-    heard: Heard,
-    meant: _Meant | None,
-) -> UserAnswer:
+def _consent(now: _Moment, meant: _Meant | None) -> UserAnswer:
     """A yes to what was proposed, if it is what they want and contradicts nothing that they said."""
-    if not heard.proposal.actions and user.agreed and not heard.proposal.named.values:
+    heard, stage, lexicon = now.heard, now.stage, now.domain.lexicon
+    if not heard.proposal.actions and now.user.agreed and not heard.proposal.named.values:
         # Asked once more; who only speaks of a yes has it already.
-        return UserAnswer(user, db, phrase(story, "yes" if heard.queries and not heard.done else "wait"))
+        return now.says("yes" if heard.queries and not heard.done else "wait")
     offered, hit = meant or _Meant(heard.proposal)
     if any(cents > TOO_MUCH for cents in heard.proposal.named.money) or heard.absurd:
-        return UserAnswer(user, db, phrase(story, "too_much"))
-    if not hit and not heard.foreign and (not offered.actions - offered.bare) and _is_errand(domain, stage):
-        return UserAnswer(user, db, phrase(story, "yes"))  # it needs none, and may be asked for
-    if not hit and not offered.actions and not heard.foreign:
-        if heard.queries and _WHICH_OF_TWO.search(heard.text):
-            return UserAnswer(user, db, f"{phrase(story, 'as_said')} {stage.say}")
-        return UserAnswer(user, db, phrase(story, "vague"))
+        return now.says("too_much")
     if not hit:
-        return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")
-    if offers_choice(domain.lexicon, heard.text):
-        return UserAnswer(user, db, f"{phrase(story, 'as_said')} {stage.say}")
-    wish = stage.twist if user.twisted else stage.say
-    later = stage.twist if user.twisted else ""
-    own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user), later)
-    told = " ".join(f"{story.stages[one].say} {story.stages[one].twist}" for one in open_stages(user))
-    spoken_of = f"{told} {' '.join(story.facts.values())}"
-    if (
-        clash(offered.named.values, own, whole=offered.only)
-        or offers_other(domain.lexicon, heard.text, own)
-        or sets_aside(domain.lexicon, wish, heard.text)
-        or differs(wish, heard.text)
-        or is_contrary(wish, heard.text)
-        or undoes(domain.lexicon, wish, heard.text, hit)
-        or _switches_other_way(stage, hit, heard.text)
-        or nobody_spoke_of(domain.lexicon, heard.text, spoken_of)
-    ):
-        return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
-    if stage.twist and not user.twisted:
-        return UserAnswer(user._replace(twisted=True, agreed=(), offered=Proposal()), db, stage.twist)
-    agreed = (*user.agreed, _bound_to_wish(offered._replace(actions=hit), own))
-    user = user._replace(consent=True, agreed=agreed, offered=Proposal())
-    if in_own_words(domain.lexicon, heard.text, spoken_of, hit):
-        return UserAnswer(user, db, phrase(story, "yes"))
-    return UserAnswer(user, db, f"{phrase(story, 'yes_if')} {without_questions(domain.lexicon, wish)}")
+        return _nothing_wanted(now, offered)
+    if offers_choice(lexicon, heard.text):
+        return now.says("as_said", stage.say)
+    own = bound(lexicon, stage.say, hit, now.own, stage.twist if now.user.twisted else "")
+    told = (now.story.stages[number] for number in open_stages(now.user))
+    spoken_of = " ".join([*(f"{one.say} {one.twist}" for one in told), *now.story.facts.values()])
+    if _is_other(now, offered, hit, own) or nobody_spoke_of(lexicon, heard.text, spoken_of):
+        return now.says("not_that", now.wish)
+    if stage.twist and not now.user.twisted:
+        return now.answer(stage.twist, twisted=True, agreed=(), offered=Proposal())
+    agreed = (*now.user.agreed, _bound_to_wish(offered._replace(actions=hit), own))
+    plain = in_own_words(lexicon, heard.text, spoken_of, hit)
+    then = "" if plain else without_questions(lexicon, now.wish)
+    return now.says("yes" if plain else "yes_if", then, consent=True, agreed=agreed, offered=Proposal())
+
+
+def _nothing_wanted(now: _Moment, offered: Proposal) -> UserAnswer:
+    """The answer to a question for a yes to none of the changes that they want."""
+    heard, say = now.heard, now.stage.say
+    if not heard.foreign and not offered.actions - offered.bare and _is_errand(now):
+        return now.says("yes")  # it needs none, and may be asked for
+    if offered.actions or heard.foreign:
+        return now.says("not_that", say)
+    choice = heard.queries and _WHICH_OF_TWO.search(heard.text)
+    return now.says("as_said", say) if choice else now.says("vague")
+
+
+def _is_other(now: _Moment, offered: Proposal, hit: frozenset[str], own: frozenset[Value]) -> bool:
+    """Say whether an offer of what they want contradicts what they said of it."""
+    lexicon, text, wish = now.domain.lexicon, now.heard.text, now.wish
+    return (
+        bool(clash(offered.named.values, own, whole=offered.only))
+        or offers_other(lexicon, text, own)
+        or sets_aside(lexicon, wish, text)
+        or differs(wish, text)
+        or is_contrary(wish, text)
+        or undoes(lexicon, wish, text, hit)
+        or _switches_other_way(now.stage, hit, text)
+    )
 
 
 def _switches_other_way(stage: Stage, actions: frozenset[str], text: str) -> bool:
     """Say whether something is to be switched on that the user wants off, or off that they want on."""
-    wanted = {
-        value
-        for step in stage.plan
-        if step.kind == "call" and step.name in actions
-        for value in step.arguments.values()
-        if isinstance(value, bool)
-    }
+    steps = (step for step in stage.plan if step.kind == "call" and step.name in actions)
+    wanted = {value for step in steps for value in step.arguments.values() if isinstance(value, bool)}
     side = side_of(text)
     return len(wanted) == 1 and side is not None and side not in wanted
 
@@ -318,114 +325,90 @@ def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
     return offered._replace(named=named._replace(values=values))
 
 
-def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> _Meant | None:
+def _meant(now: _Moment) -> _Meant | None:
     """Return what a yes would be to; None where that is no change that is wanted.
 
     A question that names no change is about what was offered before, or about the one that they want, where it names
     a price or something of his request.
     """
-    wanted, now = wants(domain, stage), heard.proposal
+    wanted, heard, said, stage = now.wanted, now.heard, now.heard.proposal, now.stage
     if heard.foreign:
         return None
-    if hit := (now.actions - now.bare) & wanted or now.actions & wanted:
-        return _Meant(now, hit)
-    others = now.actions - now.bare
-    if others - now.light or (others and not now.about & wanted):
+    if hit := (said.actions - said.bare) & wanted or said.actions & wanted:
+        return _Meant(said, hit)
+    others = said.actions - said.bare
+    if others - said.light or (others and not said.about & wanted):
         return None
-    if hit := user.offered.actions & wanted:
-        return _Meant(_with(user.offered, now), hit)
-    if now.actions and not others and not heard.verbs and not now.named.values and not stage.check:
-        return _Meant(now._replace(actions=wanted), wanted) if wanted else None  # "shall I update it?"
-    known = (domain.lexicon.actions[name].verbs for name in now.about & wanted or wanted)
+    if hit := now.user.offered.actions & wanted:
+        return _Meant(_with(now.user.offered, said), hit)
+    if said.actions and not others and not heard.verbs and not said.named.values and not stage.check:
+        return _Meant(said._replace(actions=wanted), wanted) if wanted else None  # "shall I update it?"
+    known = (now.domain.lexicon.actions[name].verbs for name in said.about & wanted or wanted)
     if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None
-    own = own_values(domain, story, stage, user)
-    if now.about & wanted or any(now.named.money) or own & now.named.values:
-        hit = now.about & wanted or (frozenset[str]() if stage.check else wanted)
-        return _Meant(now._replace(actions=hit), hit) if hit else None
+    if said.about & wanted or any(said.named.money) or now.own & said.named.values:
+        hit = said.about & wanted or (frozenset[str]() if stage.check else wanted)
+        return _Meant(said._replace(actions=hit), hit) if hit else None
     return None
 
 
 def _with(earlier: Proposal, now: Proposal) -> Proposal:
     """An earlier proposal with what is named now."""
-    more = now.named
-    return earlier._replace(
-        named=earlier.named._replace(
-            values=earlier.named.values | more.values, money=earlier.named.money | more.money
-        )
-    )
+    had, more = earlier.named, now.named
+    return earlier._replace(named=had._replace(values=had.values | more.values, money=had.money | more.money))
 
 
-def _told(
-    domain: Domain,
-    story: Story,
-    stage: Stage,
-    user: UserState,
-    db: Database,
-    heard: Heard,
-    states_all: bool,
-    text: str,
-) -> UserAnswer:
+def _told(now: _Moment, *, states_all: bool, text: str) -> UserAnswer:
     """After what the agent reports or says beside it: the next request, or a word to go on."""
-    ready = user.served or stage.quiet
+    heard, stage, served = now.heard, now.stage, now.user.served
+    ready = served or stage.quiet
     if heard.proposal.actions:
-        user = user._replace(offered=heard.proposal)
+        now = now._replace(user=now.user._replace(offered=heard.proposal))
     if stage.tells and not states_all and (heard.done or heard.closing) and ready and not heard.question:
-        return UserAnswer(user, db, stage.again or stage.say)
+        return now.answer(stage.again or stage.say)
     yes = _YES_INDEED.search(text) is not None
     reported = heard.closing or (not heard.going_on and (heard.done or heard.stated or yes))
-    if (
-        not stage.check
-        and ready
-        and ((stage.tells and states_all) or (user.served and reported and not stage.tells))
-    ):
-        return _next(domain, story, user, db)
+    settled = states_all if stage.tells else served and reported
+    if not stage.check and ready and settled:
+        return _next(now)
     if heard.question or heard.asks:
-        act = "as_said" if _about_request(stage, text) else "unknown"
-        return UserAnswer(user, db, f"{phrase(story, act)} {stage.say}")
-    if heard.closing and _WHAT_FOR.search(text) and not user.served:
-        return UserAnswer(user, db, f"{phrase(story, 'as_said')} {stage.say}")
-    if (heard.claims and not user.served) or heard.closing:
-        return UserAnswer(user, db, f"{phrase(story, 'not_yet' if heard.claims else 'still')} {stage.say}")
+        return now.says("as_said" if _about_request(stage, text) else "unknown", stage.say)
+    if heard.closing and _WHAT_FOR.search(text) and not served:
+        return now.says("as_said", stage.say)
+    if (heard.claims and not served) or heard.closing:
+        return now.says("not_yet" if heard.claims else "still", stage.say)
     if heard.forbids:
-        return UserAnswer(user, db, phrase(story, "wont"))
-    if heard.stated and user.served and not heard.going_on:
-        return UserAnswer(user, db, phrase(story, "and_now"))
-    if (
-        heard.stated
-        or heard.done
-        or heard.offers
-        or heard.hold
-        or heard.courtesy
-        or heard.tries
-        or heard.refusal
-    ):
-        return UserAnswer(user, db, phrase(story, "wait"))
-    return _impatient(story, user, db, f"{phrase(story, 'puzzled')} {stage.say}")
+        return now.says("wont")
+    if heard.stated and served and not heard.going_on:
+        return now.says("and_now")
+    goes_on = heard.offers or heard.hold or heard.courtesy or heard.tries or bool(heard.refusal)
+    if heard.stated or heard.done or goes_on:
+        return now.says("wait")
+    return _puzzled(now)
 
 
-def _next(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnswer:
+def _next(now: _Moment) -> UserAnswer:
+    story, user = now.story, now.user
     if user.aside:
         first, *others = user.aside
-        after = user._replace(**first._asdict(), aside=tuple(others))
-        stage = story.stages[after.stage]
-        wish = f"{stage.say} {stage.twist}" if after.twisted else stage.say
-        return UserAnswer(after, db, f"{phrase(story, 'back')} {wish}")
+        then = now._replace(user=user._replace(**first._asdict(), aside=tuple(others)))
+        return then.says(
+            "back", f"{then.stage.say} {then.stage.twist}" if then.user.twisted else then.stage.say
+        )
     after = user._replace(**StageMind(user.stage + 1)._asdict())
     if after.stage == len(story.stages) or story.together:
         # The stage stays the last one, so that a story's end has a stage too.
-        return UserAnswer(after._replace(stage=user.stage, over=True), db, phrase(story, "bye"))
-    return UserAnswer(after, db, story.stages[after.stage].say)
+        return now._replace(user=after).says("bye", stage=user.stage, over=True)
+    return UserAnswer(after, now.db, story.stages[after.stage].say)
 
 
-def _impatient(story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
+def _puzzled(now: _Moment) -> UserAnswer:
     """The first message that makes no sense to them is answered, the next in a row costs patience."""
-    if not user.puzzled:
-        return UserAnswer(user._replace(puzzled=True), db, text)
-    left = user.patience - 1
-    if left <= 0:
-        return UserAnswer(user._replace(patience=0), db, phrase(story, "leave"))
-    return UserAnswer(user._replace(patience=left), db, text)
+    left = now.user.patience - 1
+    if now.user.puzzled and left <= 0:
+        return now.says("leave", patience=0)
+    changes = {"patience": left} if now.user.puzzled else {"puzzled": True}
+    return now.says("puzzled", now.stage.say, **changes)
 
 
 def _topics(text: str) -> frozenset[str]:

@@ -9,21 +9,7 @@ from typing import Any
 import pydantic
 
 from turnwise.envs.toolworld.apps import manual
-from turnwise.envs.toolworld.apps.account.actions import (
-    check_code,
-    get_account,
-    get_app,
-    get_device,
-    get_family,
-    get_purchase,
-    get_subscription,
-    get_team,
-    list_kept_data,
-    list_storage_plans,
-    record_refusal,
-    sign_in,
-    transfer_to_human,
-)
+from turnwise.envs.toolworld.apps.account.actions import LOOKUPS, NOTES
 from turnwise.envs.toolworld.apps.account.changes import CHANGES
 from turnwise.envs.toolworld.apps.account.state import TODAY
 from turnwise.envs.toolworld.apps.leisure import LEISURE
@@ -160,9 +146,5 @@ def _run(db: Database, api: str, arguments: Mapping[str, Any]) -> Written:
 
 
 ACTS = (
-    act(list_apis), act(read_doc), act(call_api, "errand"), act(call_many, "errand"), act(today),
-    act(sign_in, "identify"), act(get_account), act(get_subscription), act(get_purchase), act(get_device), act(get_family),
-    act(get_team), act(get_app), act(list_storage_plans), act(check_code), act(list_kept_data),
-    *CHANGES,
-    act(record_refusal, "note"), act(transfer_to_human, "end"),
+    act(list_apis), act(read_doc), act(call_api, "errand"), act(call_many, "errand"), act(today), *LOOKUPS, *CHANGES, *NOTES,
 )  # fmt: skip

@@ -106,13 +106,11 @@ def change_plan(db: Database, line_id: str, plan_id: str) -> Written:
 
 def set_roaming(db: Database, line_id: str, enabled: bool) -> Written:
     """Allow or forbid a line to be used abroad."""
-    _line(db, line_id)
     return Written(db.update("lines", line_id, roaming=enabled), {"line_id": line_id, "roaming": enabled})
 
 
 def set_call_barring(db: Database, line_id: str, barred: bool) -> Written:
     """Bar a line's incoming calls, or let them through."""
-    _line(db, line_id)
     return Written(db.update("lines", line_id, barred=barred), {"line_id": line_id, "barred": barred})
 
 
@@ -126,7 +124,6 @@ def set_tethering(db: Database, line_id: str, enabled: bool) -> Written:
 
 def set_premium_block(db: Database, line_id: str, blocked: bool) -> Written:
     """Block paid services and numbers on a line, or allow them."""
-    _line(db, line_id)
     return Written(db.update("lines", line_id, premium=not blocked), {"line_id": line_id, "blocked": blocked})
 
 
@@ -191,20 +188,9 @@ def _customer(db: Database, customer_id: str, **_: object) -> str | None:
 
 
 ACTS = (
-    act(verify_customer, "identify"),
-    act(get_line),
-    act(list_plans),
-    act(get_bills),
-    act(send_payment_request, "note", _debtor),
-    act(resume_line, "write", _owner),
-    act(close_line, "write", _owner),
-    act(add_data, "write", _owner),
-    act(change_plan, "write", _owner),
-    act(set_roaming, "write", _owner),
-    act(set_call_barring, "write", _owner),
-    act(set_tethering, "write", _owner),
-    act(set_premium_block, "write", _owner),
-    act(set_billing, "write", _customer),
-    act(record_refusal, "note"),
-    act(transfer_to_human, "end"),
-)
+    act(verify_customer, "identify"), *map(act, (get_line, list_plans, get_bills)), act(send_payment_request, "note", _debtor),
+    *(act(one, "write", _owner) for one in (
+        resume_line, close_line, add_data, change_plan, set_roaming, set_call_barring, set_tethering, set_premium_block,
+    )),
+    act(set_billing, "write", _customer), act(record_refusal, "note"), act(transfer_to_human, "end"),
+)  # fmt: skip

@@ -15,7 +15,7 @@ from turnwise.envs.toolworld.apps.account.state import (
     StoreApp,
 )
 from turnwise.envs.toolworld.database import Database, near, plain
-from turnwise.envs.toolworld.domain import Written
+from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
@@ -129,6 +129,15 @@ def record_refusal(db: Database, about: str, reason: RefusalReason) -> Written:
 def transfer_to_human(db: Database, reason: Literal["fraud", "bereavement", "legal", "safety"]) -> Written:
     """Hand the person over to somebody of the account service. Ends the conversation."""
     return Written(db.put("records", f"transfer {reason}", AccountRecord("transfer", reason)), "transferred")
+
+
+LOOKUPS = (
+    act(sign_in, "identify"),
+    *map(act, (
+        get_account, get_subscription, get_purchase, get_device, get_family, get_team, get_app, list_storage_plans, check_code, list_kept_data,
+    )),
+)  # fmt: skip
+NOTES = (act(record_refusal, "note"), act(transfer_to_human, "end"))
 
 
 def _of(db: Database, table: str, account_id: str) -> list[Any]:
