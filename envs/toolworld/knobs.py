@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
 import pydantic
 
@@ -12,22 +12,20 @@ from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.errors import NotFoundError
 from turnwise.tasks.core import Json
 
+_Share: TypeAlias = Annotated[float, pydantic.Field(ge=0, le=1)]
+
 
 class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     """Settings of a suite of tool worlds."""
 
     domains: tuple[str, ...] = ("retail",)
     requests: tuple[int, int] = (1, 2)  # of a story, at least and at most; or one number
-    traps: float = pydantic.Field(0.25, ge=0, le=1)  # probability that a request is against the policy
-    changes: float = pydantic.Field(
-        0.2, ge=0, le=1
-    )  # probability that the user changes their mind in a request
-    together: float = pydantic.Field(
-        0.0, ge=0, le=1
-    )  # probability that a user of several requests tells all of them at once
+    traps: _Share = 0.25  # probability that a request is against the policy
+    changes: _Share = 0.2  # probability that the user changes their mind in a request
+    together: _Share = 0.0  # probability that a user of several requests tells all of them at once
     paraphrase: bool = True
     patience: int = pydantic.Field(4, ge=2, le=20)  # misunderstandings until the user leaves
-    brief: float = pydantic.Field(0.3, ge=0, le=1)  # probability of a user who tells one fact at a time
+    brief: _Share = 0.3  # probability of a user who tells one fact at a time
     size: int = pydantic.Field(24, ge=4, le=2000)  # customers of a world, about
     worlds: int = pydantic.Field(64, ge=1)  # different ones per split
     user: Literal["scripted", "agent", "model"] = "scripted"  # model: see ToolWorldEnv(user=…)

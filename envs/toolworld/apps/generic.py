@@ -1,9 +1,10 @@
-"""Calls of every app for every kind of thing that it keeps: list, count, search, show, delete."""
+"""Calls of every app for every kind of thing that it keeps: list, count, search, show, delete; and those that set its fields."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from turnwise.envs.toolworld.database import Database, plain
@@ -65,6 +66,21 @@ def generic(table: str, thing: str, *, deletable: bool = True) -> list[Callable[
         if function is not delete or deletable:
             function.__name__, function.__doc__ = name, about
             made.append(function)
+    return made
+
+
+def setter(table: str, thing: str, name: str, about: str, /, *, to: Mapping[str, object] = {}, **takes: Any) -> Callable[..., Any]:  # fmt: skip
+    """The function that sets fields of one thing: some ``to`` the same at all times, others (field → type) to what it is given."""
+
+    def set_fields(db: Database, **given: Any) -> Written:
+        return Written(db.update(table, given.pop(thing), **to, **given), "ok")
+
+    hints: dict[str, Any] = {"db": Database, thing: str, **takes}
+    made: Any = set_fields
+    made.__name__, made.__doc__, made.__annotations__ = name, about, hints
+    made.__signature__ = inspect.Signature(
+        [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in hints]
+    )
     return made
 
 

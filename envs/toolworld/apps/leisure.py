@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from turnwise.envs.toolworld.apps.account.state import TODAY
-from turnwise.envs.toolworld.apps.generic import generic, page_of, shown
+from turnwise.envs.toolworld.apps.generic import generic, page_of, setter, shown
 from turnwise.envs.toolworld.apps.state import (
     Account,
     AppNote,
@@ -71,31 +72,6 @@ def append_to_note(db: Database, note: str, text: str) -> Written:
     return Written(db.update("notes", note, text=f"{old.text}\n{text}"), "ok")
 
 
-def retitle_note(db: Database, note: str, title: str) -> Written:
-    """Give a note another title."""
-    return Written(db.update("notes", note, title=title), "ok")
-
-
-def pin_note(db: Database, note: str) -> Written:
-    """Pin a note."""
-    return Written(db.update("notes", note, pinned=True), "ok")
-
-
-def unpin_note(db: Database, note: str) -> Written:
-    """Unpin a note."""
-    return Written(db.update("notes", note, pinned=False), "ok")
-
-
-def like(db: Database, song: str) -> Written:
-    """Like a song."""
-    return Written(db.update("songs", song, liked=True), "ok")
-
-
-def unlike(db: Database, song: str) -> Written:
-    """Take a like back."""
-    return Written(db.update("songs", song, liked=False), "ok")
-
-
 def play(db: Database, song: str) -> Written:
     """Play a song."""
     old: Song = db.get("songs", song)
@@ -137,14 +113,20 @@ def _paid(db: Database, recipient: str, cents: int, note: str) -> Written:
     return Written(db.update("account", "me", balance=account.balance - cents), {"transfer": key})
 
 
+_note, _song = partial(setter, "notes", "note"), partial(setter, "songs", "song")
 LEISURE: dict[str, list[Callable[..., Any]]] = {
     "payments": [
         *generic("transfers", "transfer", deletable=False), *generic("requests", "request", deletable=False),
         show_balance, send_money, pending_requests, pay_request, decline_request, top_up,
     ],
-    "notes": [*generic("notes", "note"), create_note, append_to_note, retitle_note, pin_note, unpin_note],
+    "notes": [
+        *generic("notes", "note"), create_note, append_to_note,
+        _note("retitle_note", "Give a note another title.", title=str),
+        _note("pin_note", "Pin a note.", to={"pinned": True}), _note("unpin_note", "Unpin a note.", to={"pinned": False}),
+    ],
     "music": [
-        *generic("songs", "song", deletable=False), *generic("playlists", "playlist"), like, unlike, play,
+        *generic("songs", "song", deletable=False), *generic("playlists", "playlist"),
+        _song("like", "Like a song.", to={"liked": True}), _song("unlike", "Take a like back.", to={"liked": False}), play,
         create_playlist, add_to_playlist, remove_from_playlist,
     ],
 }  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from turnwise.envs.toolworld.apps.account.state import TODAY
-from turnwise.envs.toolworld.apps.generic import generic
+from turnwise.envs.toolworld.apps.generic import generic, setter
 from turnwise.envs.toolworld.apps.state import Contact, Event, File, Mail
 from turnwise.envs.toolworld.database import Database, fresh_key
 from turnwise.envs.toolworld.domain import Written
@@ -32,26 +33,6 @@ def forward(db: Database, mail: str, recipient: str) -> Written:
     return _sent(db, (recipient,), f"Fwd: {old.subject}", old.body)
 
 
-def mark_read(db: Database, mail: str) -> Written:
-    """Mark a mail as read."""
-    return Written(db.update("mails", mail, read=True), "ok")
-
-
-def mark_unread(db: Database, mail: str) -> Written:
-    """Mark a mail as not read."""
-    return Written(db.update("mails", mail, read=False), "ok")
-
-
-def star(db: Database, mail: str) -> Written:
-    """Give a mail a star."""
-    return Written(db.update("mails", mail, starred=True), "ok")
-
-
-def move_mail(db: Database, mail: str, folder: Literal["inbox", "archive", "spam"]) -> Written:
-    """Move a mail to a folder."""
-    return Written(db.update("mails", mail, folder=folder), "ok")
-
-
 def create_event(db: Database, title: str, date: str, start: str, end: str) -> Written:
     """Put an event into the calendar (YYYY-MM-DD, HH:MM)."""
     key = fresh_key(db, "events", "e", title, date, start, end)
@@ -63,11 +44,6 @@ def move_event(db: Database, event: str, date: str) -> Written:
     if len(date) != len(TODAY):
         raise ToolError("Dates are written YYYY-MM-DD.")
     return Written(db.update("events", event, date=date), "ok")
-
-
-def retime_event(db: Database, event: str, start: str, end: str) -> Written:
-    """Give an event another time of the same day (HH:MM)."""
-    return Written(db.update("events", event, start=start, end=end), "ok")
 
 
 def invite(db: Database, event: str, guest: str) -> Written:
@@ -88,16 +64,6 @@ def create_file(db: Database, folder: str, name: str, content: str) -> Written:
     return Written(db.put("files", key, File(key, folder, name, content, 1, TODAY)), {"file": key})
 
 
-def rename_file(db: Database, file: str, name: str) -> Written:
-    """Give a file another name."""
-    return Written(db.update("files", file, name=name), "ok")
-
-
-def move_file(db: Database, file: str, folder: str) -> Written:
-    """Move a file to a folder."""
-    return Written(db.update("files", file, folder=folder), "ok")
-
-
 def append_to_file(db: Database, file: str, content: str) -> Written:
     """Add a line to a file."""
     old: File = db.get("files", file)
@@ -111,31 +77,16 @@ def share_file(db: Database, file: str, guest: str) -> Written:
     return Written(db.update("files", file, shared_with=tuple(sorted({*old.shared_with, guest}))), "ok")
 
 
-def unshare_file(db: Database, file: str) -> Written:
-    """Share a file with nobody."""
-    return Written(db.update("files", file, shared_with=()), "ok")
-
-
 def create_contact(db: Database, name: str, email: str, phone: str, group: str) -> Written:
     """Add somebody to the contacts."""
     key = fresh_key(db, "contacts", "c", name, email, phone, group)
     return Written(db.put("contacts", key, Contact(key, name, email, phone, group)), {"contact": key})
 
 
-def set_phone(db: Database, contact: str, phone: str) -> Written:
-    """Change a contact's phone number."""
-    return Written(db.update("contacts", contact, phone=phone), "ok")
-
-
 def set_email(db: Database, contact: str, email: str) -> Written:
     """Change a contact's mail address."""
     _require_address(email)
     return Written(db.update("contacts", contact, email=email), "ok")
-
-
-def set_group(db: Database, contact: str, group: str) -> Written:
-    """Put a contact into a group."""
-    return Written(db.update("contacts", contact, group=group), "ok")
 
 
 def _require_address(text: str) -> None:
@@ -150,11 +101,30 @@ def _sent(db: Database, to: tuple[str, ...], subject: str, body: str) -> Written
     )
 
 
+_mail, _event, _file, _contact = (
+    partial(setter, f"{thing}s", thing) for thing in ("mail", "event", "file", "contact")
+)
 OFFICE: dict[str, list[Callable[..., Any]]] = {
-    "mail": [*generic("mails", "mail"), send_mail, reply, forward, mark_read, mark_unread, star, move_mail],
-    "calendar": [*generic("events", "event"), create_event, move_event, retime_event, invite, answer_invitation],
-    "files": [
-        *generic("files", "file"), create_file, rename_file, move_file, append_to_file, share_file, unshare_file,
+    "mail": [
+        *generic("mails", "mail"), send_mail, reply, forward,
+        _mail("mark_read", "Mark a mail as read.", to={"read": True}),
+        _mail("mark_unread", "Mark a mail as not read.", to={"read": False}),
+        _mail("star", "Give a mail a star.", to={"starred": True}),
+        _mail("move_mail", "Move a mail to a folder.", folder=Literal["inbox", "archive", "spam"]),
     ],
-    "contacts": [*generic("contacts", "contact"), create_contact, set_phone, set_email, set_group],
+    "calendar": [
+        *generic("events", "event"), create_event, move_event,
+        _event("retime_event", "Give an event another time of the same day (HH:MM).", start=str, end=str), invite, answer_invitation,
+    ],
+    "files": [
+        *generic("files", "file"), create_file,
+        _file("rename_file", "Give a file another name.", name=str),
+        _file("move_file", "Move a file to a folder.", folder=str), append_to_file, share_file,
+        _file("unshare_file", "Share a file with nobody.", to={"shared_with": ()}),
+    ],
+    "contacts": [
+        *generic("contacts", "contact"), create_contact,
+        _contact("set_phone", "Change a contact's phone number.", phone=str), set_email,
+        _contact("set_group", "Put a contact into a group.", group=str),
+    ],
 }  # fmt: skip

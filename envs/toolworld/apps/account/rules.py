@@ -118,18 +118,6 @@ def _theirs(tool: str) -> Kept:
     return lambda db, customer, given: customer is None or owner(db, **given) in (None, customer)
 
 
-def _own(tool: str, **rules: Kept) -> Mapping[str, Kept]:
-    return {"not_owner": _theirs(tool), **rules}
-
-
-def _adults(**rules: Kept) -> Mapping[str, Kept]:
-    return {"minor": _is_of_age, **rules}
-
-
-def _organizers(tool: str, **rules: Kept) -> Mapping[str, Kept]:
-    return {"organizer_only": _theirs(tool), **rules}
-
-
 _subscription, _purchase = (partial(about, "subscriptions", "subscription_id"), partial(about, "purchases", "purchase_id"))  # fmt: skip
 _account, _family = partial(about, "accounts", "account_id"), partial(about, "families", "family_id")
 _code, _device, _team = (partial(about, "codes", "code"), partial(about, "devices", "device_id"), partial(about, "teams", "team_id"))  # fmt: skip
@@ -140,69 +128,75 @@ def _left(team: SeatTeam, given: Mapping[str, Any]) -> int:
     return team.seats - given["seats"]
 
 
-MAY: Mapping[str, Mapping[str, Kept]] = {
-    "cancel_subscription": _own(
-        "cancel_subscription", refund_rule=_subscription(lambda db, row, given: given["refund"] == refunds_whole(row))
-    ),
-    "change_tier": _own("change_tier", not_active=_in_force),
-    "change_period": _own(
-        "change_period", not_active=_in_force,
-        period_lock=_subscription(lambda db, row, given: given["period"] != "monthly" or days_since(row.renews) >= -30),
-    ),
-    "pause_subscription": _own("pause_subscription", pause_rules=_subscription(
+_OWNERS: Mapping[str, Mapping[str, Kept]] = {
+    "cancel_subscription": {"refund_rule": _subscription(lambda db, row, given: given["refund"] == refunds_whole(row))},
+    "change_tier": {"not_active": _in_force},
+    "change_period": {
+        "not_active": _in_force,
+        "period_lock": _subscription(lambda db, row, given: given["period"] != "monthly" or days_since(row.renews) >= -30),
+    },
+    "pause_subscription": {"pause_rules": _subscription(
         lambda db, row, given: row.period == "monthly" and not row.paused_before and 1 <= given["months"] <= 3
-    )),
-    "resume_subscription": _own("resume_subscription"),
-    "subscribe": _adults(
-        age_rating=_account(lambda db, row, given: row.age >= getattr(db.find("store", given["app"]), "rating", 0)),
-        already_covered=_account(lambda db, row, given: not covered(db, row, given["app"])),
-    ),
-    "share_subscription": _own("share_subscription", not_shareable=_subscription(
-        lambda db, row, given: not given["shared"] or row.tier == "premium"
-    )),
-    "refund_purchase": _own(
-        "refund_purchase", refund_period=_purchase(_in_time), opened=_purchase(_unopened),
-        refund_to=_purchase(lambda db, row, given: row.paid_with != "credit" or given["to"] == "credit"),
-    ),
-    "open_dispute": _own(
-        "open_dispute", dispute_period=_purchase(lambda db, row, given: days_since(row.date) <= DISPUTE_DAYS),
-        known_device=_purchase(_unknown),
-        no_duplicate=_purchase(lambda db, row, given: given["reason"] != "charged_twice" or bool(twins(db, row))),
-    ),
-    "redeem_code": _adults(
-        code_used=_code(lambda db, row, given: row.status != "redeemed"), code_expired=_code(lambda db, row, given: row.status != "expired"),
-        code_country=_code(lambda db, row, given: row.country == getattr(db.find("accounts", given["account_id"]), "country", row.country)),
-    ),
-    "buy_gift_code": _adults(
-        gift_limit=lambda db, customer, given: 10 <= given["dollars_worth"] <= 200 and given["dollars_worth"] % 10 == 0
-    ),
-    "change_card": _adults(), "change_email": _adults(),
-    "change_storage": {"minor": _is_of_age, **_organizers("change_storage", storage_full=_account(
-        lambda db, row, given: row.used_gigabytes <= getattr(db.find("plans", given["plan_id"]), "gigabytes", row.used_gigabytes)
-    ))},
-    "add_family_member": _organizers(
-        "add_family_member", family_full=_family(lambda db, row, given: len(row.members) < MOST_MEMBERS), other_family=_family(_free_to_join)
-    ),
-    "remove_family_member": _organizers("remove_family_member", child_member=_account(lambda db, row, given: row.age >= CHILD)),
-    "set_age_limit": _organizers("set_age_limit", age_limit=_account(lambda db, row, given: int(given["limit"].rstrip("+")) <= row.age)),
-    "set_allowance": _organizers("set_allowance", allowance_limit=lambda db, customer, given: given["allowance_dollars"] <= MOST_ALLOWANCE),
-    "remove_device": _own("remove_device", last_device=_device(_in_use), lost_device=_device(lambda db, row, given: row.status != "lost")),
-    "lock_device": _own("lock_device"),
-    "export_data": _adults(export_period=_account(_exported_long_ago)),
-    "delete_app_data": _adults(active_subscription=_account(lambda db, row, given: not running(db, row.account_id, given["app"]))),
-    "delete_account": _adults(
-        active_subscription=_account(lambda db, row, given: not running(db, row.account_id)), open_dispute=_account(_undisputed),
-        family_members=_account(_leads_none),
-    ),
-    "add_seats": _own("add_seats", seat_limit=_team(lambda db, row, given: row.seats + given["seats"] <= MOST_SEATS)),
-    "remove_seats": _own(
-        "remove_seats", seat_minimum=_team(lambda db, row, given: _left(row, given) >= LEAST_SEATS),
-        seats_taken=_team(lambda db, row, given: _left(row, given) >= len(row.members)),
-    ),
-    "assign_seat": _own(
-        "assign_seat", foreign_domain=_team(lambda db, row, given: given["email"].endswith(f"@{row.domain}")),
-        no_free_seat=_team(lambda db, row, given: len(row.members) < row.seats),
-    ),
-    "free_seat": _own("free_seat"),
+    )},
+    "resume_subscription": {},
+    "share_subscription": {"not_shareable": _subscription(lambda db, row, given: not given["shared"] or row.tier == "premium")},
+    "refund_purchase": {
+        "refund_period": _purchase(_in_time), "opened": _purchase(_unopened),
+        "refund_to": _purchase(lambda db, row, given: row.paid_with != "credit" or given["to"] == "credit"),
+    },
+    "open_dispute": {
+        "dispute_period": _purchase(lambda db, row, given: days_since(row.date) <= DISPUTE_DAYS),
+        "known_device": _purchase(_unknown),
+        "no_duplicate": _purchase(lambda db, row, given: given["reason"] != "charged_twice" or bool(twins(db, row))),
+    },
+    "remove_device": {"last_device": _device(_in_use), "lost_device": _device(lambda db, row, given: row.status != "lost")},
+    "lock_device": {},
+    "add_seats": {"seat_limit": _team(lambda db, row, given: row.seats + given["seats"] <= MOST_SEATS)},
+    "remove_seats": {
+        "seat_minimum": _team(lambda db, row, given: _left(row, given) >= LEAST_SEATS),
+        "seats_taken": _team(lambda db, row, given: _left(row, given) >= len(row.members)),
+    },
+    "assign_seat": {
+        "foreign_domain": _team(lambda db, row, given: given["email"].endswith(f"@{row.domain}")),
+        "no_free_seat": _team(lambda db, row, given: len(row.members) < row.seats),
+    },
+    "free_seat": {},
 }  # fmt: skip
+_ORGANIZERS: Mapping[str, Mapping[str, Kept]] = {
+    "change_storage": {"storage_full": _account(
+        lambda db, row, given: row.used_gigabytes <= getattr(db.find("plans", given["plan_id"]), "gigabytes", row.used_gigabytes)
+    )},
+    "add_family_member": {
+        "family_full": _family(lambda db, row, given: len(row.members) < MOST_MEMBERS), "other_family": _family(_free_to_join),
+    },
+    "remove_family_member": {"child_member": _account(lambda db, row, given: row.age >= CHILD)},
+    "set_age_limit": {"age_limit": _account(lambda db, row, given: int(given["limit"].rstrip("+")) <= row.age)},
+    "set_allowance": {"allowance_limit": lambda db, customer, given: given["allowance_dollars"] <= MOST_ALLOWANCE},
+}  # fmt: skip
+_led = {tool: {"organizer_only": _theirs(tool), **rules} for tool, rules in _ORGANIZERS.items()}
+_ADULTS: Mapping[str, Mapping[str, Kept]] = {
+    "subscribe": {
+        "age_rating": _account(lambda db, row, given: row.age >= getattr(db.find("store", given["app"]), "rating", 0)),
+        "already_covered": _account(lambda db, row, given: not covered(db, row, given["app"])),
+    },
+    "redeem_code": {
+        "code_used": _code(lambda db, row, given: row.status != "redeemed"), "code_expired": _code(lambda db, row, given: row.status != "expired"),
+        "code_country": _code(lambda db, row, given: row.country == getattr(db.find("accounts", given["account_id"]), "country", row.country)),
+    },
+    "buy_gift_code": {
+        "gift_limit": lambda db, customer, given: 10 <= given["dollars_worth"] <= 200 and given["dollars_worth"] % 10 == 0
+    },
+    "change_card": {}, "change_email": {}, "change_storage": _led["change_storage"],
+    "export_data": {"export_period": _account(_exported_long_ago)},
+    "delete_app_data": {"active_subscription": _account(lambda db, row, given: not running(db, row.account_id, given["app"]))},
+    "delete_account": {
+        "active_subscription": _account(lambda db, row, given: not running(db, row.account_id)), "open_dispute": _account(_undisputed),
+        "family_members": _account(_leads_none),
+    },
+}  # fmt: skip
+MAY: Mapping[str, Mapping[str, Kept]] = {
+    **{tool: {"not_owner": _theirs(tool), **rules} for tool, rules in _OWNERS.items()},
+    **_led,
+    **{tool: {"minor": _is_of_age, **rules} for tool, rules in _ADULTS.items()},
+}
 """Tool → the rules for its call, in the policy's own order."""
