@@ -104,6 +104,12 @@ def hanging(draft: StoryDraft, topic: Topic) -> Stage | None:
     return decided(draft, once((*DESK.verify(draft), *known.look, *wish.looks)), condition.say, parts, holds=condition.holds)  # fmt: skip
 
 
+def _clause_in(draft: StoryDraft, wish: WishedChange, name: str, **fill: str) -> str:
+    """One of the ways of a name, each with a clause of the wish of its own."""
+    ways = draft.ways(name, do="{do}", **fill)
+    return draft.words(*(way.format(do=wish.clause(draft)) for way in ways))
+
+
 def allowed(draft: StoryDraft, topic: Topic) -> Stage | None:
     """Something is wanted if the rules allow it."""
     subject, operation = _some(draft, topic), draft.rng.choice(topic.operations)
@@ -115,7 +121,7 @@ def allowed(draft: StoryDraft, topic: Topic) -> Stage | None:
     if wish is None:
         return None
     known = topic.quantity(draft, subject)
-    condition = draft.say("allowed", do=wish.clause(draft))
+    condition = _clause_in(draft, wish, "allowed")
     parts = (part(draft, wish._replace(said=""), say=draft.say("do so")), _otherwise(draft, topic, subject, known, operation))  # fmt: skip
     return decided(draft, once((*DESK.verify(draft), *known.look, *wish.looks)), condition, parts, holds=holds)  # fmt: skip
 
@@ -127,7 +133,7 @@ def within(draft: StoryDraft, operation: Operation) -> Stage | None:
         return None
     holds = draft.rng.random() < 0.5
     limit = dollars(limit_for(draft, wish.amount, within=holds))
-    condition = draft.say("within", do=wish.clause(draft), limit=limit)
+    condition = _clause_in(draft, wish, "within", limit=limit)
     known = Lookup(draft.ways("price of that"), "money", wish.amount, "The price would be {}.")
     parts = (part(draft, wish._replace(said=""), say=draft.say("do so")), left_alone(draft, known))
     return decided(draft, once((*DESK.verify(draft), *wish.looks)), condition, parts, holds=holds)
