@@ -11,35 +11,6 @@ from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, s
 from turnwise.envs.toolworld.story import PlanStep, Stage, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
 
-AMONG = (
-    "Look at {among} and {do}.", "This is about {among}: {do}.", "Among {among}, {do}.", "Please compare {among}, and {do}.",
-    "Of {among}, please {do}.", "Go through {among}; then {do}.",
-)  # fmt: skip
-"""Clause about one of several → sentence."""
-REGARDING = (
-    "Take {among}: {do}; then {then}.", "It is about {among}. From these, {do}; {then}.", "I have thought about {among}: please {do}; and {then}.",
-    "Regarding {among}, {do}; also {then}.", "With {among}, please do this: {do}; {then}.", "See {among}: {do}; that done, {then}.",
-)  # fmt: skip
-"""Clauses about one of several and about the others → sentence."""
-THE_ONE = (
-    "the one that {name}", "only the one which {name}", "that one which {name}", "just the one that {name}", "whichever {name}", "the single one that {name}",
-)  # fmt: skip
-
-
-ASKING = (
-    "What is {what}?", "Please tell me {what}.", "Can you tell me {what}?", "I would like to know {what}.",
-    "Would you look up {what}?", "Let me know {what}, please.", "I wonder what {what} is.", "May I ask what {what} is?",
-)  # fmt: skip
-"""A value → question for it."""
-ABOVE = (
-    "{what} is above {limit}", "{what} is more than {limit}", "{what} is over {limit}", "{what} lies above {limit}",
-    "{what} is higher than {limit}", "{what} comes to more than {limit}",
-)  # fmt: skip
-AT_MOST = (
-    "{what} is at most {limit}", "{what} is no more than {limit}", "{what} is {limit} or less", "{what} stays at or below {limit}",
-    "{what} is not higher than {limit}", "{what} comes to {limit} at the most",
-)  # fmt: skip
-
 
 class Lookup(NamedTuple):
     """A value that can be looked up: it is asked for, or something hangs on it."""
@@ -78,38 +49,8 @@ class WishPart(NamedTuple):
     said: str = ""  # beside the wish
 
 
-def either(draft: StoryDraft, condition: str, then: str, otherwise: str) -> str:
-    """A wish for one thing where a condition holds, and for another where it does not."""
-    return draft.words(
-        f"If {condition}, {then}; otherwise {otherwise}.", f"Please check whether {condition}; if so, {then}, and if not, {otherwise}.",
-        f"Provided that {condition}, {then}; if that is not the case, {otherwise}.",
-        f"Can you see if {condition}? If so, please {then}. If not, {otherwise}.",
-        f"I am not sure whether {condition}. If that is so, please {then}; if not, {otherwise}.",
-        f"Suppose that {condition}, then please {then}. Otherwise, {otherwise}.",
-        f"It depends on whether {condition}; if it is so, {then}; if it is not, {otherwise}.",
-        f"I would like to know if {condition}. Where that is true, please {then}. Where it is not, {otherwise}.",
-        f"Find out whether {condition}, please; if yes, {then}; if no, {otherwise}.",
-        f"In case {condition}, {then}; in any other case, {otherwise}.",
-        f"Have a look whether {condition}. In that case please {then}. Else, {otherwise}.",
-        f"Is it true that {condition}? Then please {then}. If it is wrong, {otherwise}.",
-    )  # fmt: skip
-
-
-def together(draft: StoryDraft, first: str, second: str) -> str:
-    """A wish for two things."""
-    return draft.words(
-        f"Please {first}, and {second}.", f"I want two things: {first}; and {second}.",
-        f"There are two things to be done: {first}, and then {second}.", f"{begun(first)}, please. Also, {second}.",
-        f"I have a double request: {first}; also, {second}.", f"Be so kind as to {first}. Besides that, {second}.",
-        f"Two wishes at once: {first}; {second}.", f"{begun(first)}. Apart from that, please {second}.",
-        f"I need you to {first} and, besides, {second}.", f"First {first}; after that, {second}.",
-        f"It would be nice of you to {first}. And while you are at it, {second}.",
-        f"There is something to do for you: {first}. In addition, {second}.",
-    )  # fmt: skip
-
-
 def decided(
-    draft: StoryDraft, look: tuple[PlanStep, ...], condition: str, parts: tuple[WishPart, WishPart], *, holds: bool
+    draft: StoryDraft, look: Iterable[PlanStep], condition: str, parts: tuple[WishPart, WishPart], *, holds: bool
 ) -> Stage:  # fmt: skip
     """A request of which the first part is wanted where the condition holds, else the second.
 
@@ -117,18 +58,19 @@ def decided(
     """
     then, otherwise = parts
     now = then if holds else otherwise
-    say = either(draft, condition, then.say, otherwise.say)
-    plan = (*look, *now.steps, tell(now.report))
+    say = draft.say("either", condition=condition, then=then.say, otherwise=otherwise.say)
+    plan = (*once(look), *now.steps, tell(now.report))
     return Stage(_beside(say, *parts), plan, now.tells, again=now.again, wants=changes(*parts))
 
 
 def joined(
-    draft: StoryDraft, look: tuple[PlanStep, ...], first: WishPart, second: WishPart, say: str = ""
+    draft: StoryDraft, look: Iterable[PlanStep], first: WishPart, second: WishPart, say: str = ""
 ) -> Stage:
     """A request of two parts, both wanted."""
-    plan = (*look, *first.steps, *second.steps, tell(f"{first.report} {second.report}"))
+    plan = (*once(look), *first.steps, *second.steps, tell(f"{first.report} {second.report}"))
     again = f"{first.again} {second.again}".strip()
-    said = _beside(say or together(draft, first.say, second.say), first, second)
+    say = say or draft.say("together", first=first.say, First=begun(first.say), second=second.say)
+    said = _beside(say, first, second)
     return Stage(said, plan, (*first.tells, *second.tells), again=again, wants=changes(first, second))
 
 
@@ -161,27 +103,21 @@ def then(
     draft: StoryDraft, first: WishedChange, operation: Operation, among: Sequence[Any]
 ) -> WishedChange | None:
     """A wish that can be granted after another one was."""
-    before = draft.db
-    draft.db = draft.after(*first.steps)
-    second = wish_for(draft, operation, among=among)
-    draft.db = before
-    return second
+    with draft.granting(*first.steps):
+        return wish_for(draft, operation, among=among)
 
 
 def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tuple[WishedChange, ...]:
     """The same wish about each of several subjects; none where it cannot be granted for all of them."""
     found: list[WishedChange] = []
-    before = draft.db
     for subject in subjects:
-        wish = _like(draft, operation, subject, found)
+        with draft.granting(*(step for wish in found for step in wish.steps)):
+            wish = _like(draft, operation, subject, found)
         if wish is None:
-            draft.db = before
             return ()
         if found:
             wish = wish.given(**{name: found[0].fill[name] for name in operation.shares})
-        draft.db = draft.after(*wish.steps)
         found.append(wish)
-    draft.db = before
     return tuple(found)
 
 
@@ -211,7 +147,7 @@ def question(draft: StoryDraft, known: Lookup, look: Iterable[PlanStep]) -> Stag
     """A request for a value."""
     draft.used |= known.topics
     what = known.called(draft)
-    say = draft.words(*(way.format(what=what) for way in ASKING))
+    say = draft.say("asking", what=what)
     return Stage(say, once((*look, *known.look, tell(known.told))), (known.fact,), again=f"What is {what}?")
 
 
@@ -231,17 +167,14 @@ def compared(draft: StoryDraft, known: Lookup, what: str = "", *, above: bool | 
     over = draft.rng.random() < 0.5 and value > unit
     limit = known.shown(limit_for(draft, value, within=not over, unit=unit))
     what = what or known.called(draft)
-    say = draft.words(*(way.format(what=what, limit=limit) for way in (ABOVE if above else AT_MOST)))
+    say = draft.say("above" if above else "at most", what=what, limit=limit)
     return IfClause(say, above is over)
 
 
 def left_alone(draft: StoryDraft, known: Lookup, what: str = "") -> WishPart:
     """Nothing is changed, and a value is told."""
     what = what or known.called(draft)
-    say = draft.words(
-        f"change nothing and just tell me {what}", f"leave everything as it is and let me know {what}", f"do nothing but tell me {what}",
-        f"I only want to hear {what}, and nothing is to be changed", f"keep things as they are and name {what}", f"simply say {what} and do nothing else",
-    )  # fmt: skip
+    say = draft.say("left alone", what=what)
     return WishPart(say, (), f"{known.told} Nothing was changed.", (known.fact,), f"What is {what}?")
 
 
@@ -280,9 +213,9 @@ def best(draft: StoryDraft, group: SeveralSubjects, operations: Sequence[Operati
     wish = wish_for(draft, draft.rng.choice(operations), among=[picked[1]]) if picked else None
     if picked is None or wish is None:
         return None
-    the = draft.words(*(way.format(name=picked[0]) for way in THE_ONE))
+    the = draft.say("the one", name=picked[0])
     made, among = part(draft, wish.named(it=the)), draft.words(*group.among)
-    return one(draft.words(*(way.format(among=among, do=made.say) for way in AMONG)), group.look, made)
+    return one(draft.say("among", among=among, do=made.say), group.look, made)
 
 
 def best_and_rest(
@@ -301,7 +234,7 @@ def best_and_rest(
     gone = part(draft, wish.named(it=f"the one that {picked[0]}"))
     left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
     among = draft.words(*group.among)
-    say = draft.words(*(way.format(among=among, do=gone.say, then=left.say) for way in REGARDING))
+    say = draft.say("regarding", among=among, do=gone.say, then=left.say)
     return joined(draft, group.look, gone, left, say)
 
 
@@ -325,5 +258,4 @@ def both(
         first, second = first._replace(said=said), second._replace(said=said)
     if it:
         second = second.named(it=it)._replace(find=())
-    plan = once((*look, *first.looks, *second.looks))
-    return joined(draft, plan, part(draft, first), part(draft, second))
+    return joined(draft, (*look, *first.looks, *second.looks), part(draft, first), part(draft, second))

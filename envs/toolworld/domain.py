@@ -3,11 +3,12 @@ in it."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
@@ -108,6 +109,35 @@ Rule: TypeAlias = Callable[[Database, str, Mapping[str, Any]], Sequence[str]]
 
 Primitive: TypeAlias = "Callable[[StoryDraft], Stage | None]"
 """Draws one request of a story, or None where the world has nothing that fits it."""
+Params = ParamSpec("Params")
+
+
+class NothingFits(Exception):
+    """The world has nothing that a request could be about."""
+
+
+def fitting(value: Item | None) -> Item:
+    """Return what is there.
+
+    Raises:
+        NothingFits: it is None, false or empty.
+    """
+    if not value:
+        raise NothingFits
+    return value
+
+
+def optional(draw: Callable[Params, Stage]) -> Callable[Params, Stage | None]:
+    """A request that is not drawn where nothing fits it."""
+
+    @functools.wraps(draw)
+    def drawn(*args: Params.args, **kwargs: Params.kwargs) -> Stage | None:
+        try:
+            return draw(*args, **kwargs)
+        except NothingFits:
+            return None
+
+    return drawn
 
 
 class Deed(NamedTuple):
@@ -224,12 +254,14 @@ class StoryDraft:
         return self.rng.choice(pool(ways, self._split)) if self._paraphrase else ways[0]
 
     def ways(self, name: str, /, **fill: str) -> tuple[str, ...]:
-        """The ways to say something that the phrases.yaml of the domain has, filled in."""
-        known = data_file(DOMAINS[self.domain.name], "phrases", dict[str, tuple[str, ...]])
+        """The ways to say something, filled in: those of wishes.yaml, which all share, or of the domain's phrases.yaml."""
+        known = data_file(__package__ or "", "wishes", dict[str, tuple[str, ...]])
+        if name not in known:
+            known = data_file(DOMAINS[self.domain.name], "phrases", dict[str, tuple[str, ...]])
         return tuple(way.format(**fill) for way in known[name])
 
     def say(self, name: str, /, **fill: str) -> str:
-        """One of the ways that the phrases.yaml of the domain has, as :meth:`words` draws it."""
+        """One of the ways to say something, as :meth:`words` draws it."""
         return self.words(*self.ways(name, **fill))
 
     def free(self, items: Sequence[Item], key: Callable[[Item], str]) -> Item | None:
@@ -253,6 +285,16 @@ class StoryDraft:
             EnvError: one of them fails, or breaks a rule.
         """
         return carry_out(self.domain, self.db, self.customer, plan).db
+
+    @contextlib.contextmanager
+    def granting(self, *plan: PlanStep) -> Iterator[None]:
+        """Draw as if some steps were carried out."""
+        before = self.db
+        self.db = self.after(*plan)
+        try:
+            yield
+        finally:
+            self.db = before
 
     def apply(self, stage: Stage) -> None:
         """Carry out the stage's plan, so that the next request is drawn on what it leaves."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft
+from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
@@ -30,24 +30,27 @@ IMPOSSIBLE = "impossible"
 TRIES = 6
 """Wishes about one thing, until one has the verdict that is looked for."""
 
-FRAMES = (
-    "Please {do}.", "I want you to {do}.", "Can you {do}?", "{Do}, please.", "I would like you to {do}.", "Would you {do}, please?",
-    "I ask you to {do}.", "Could you {do} for me?",
-    "Do me a favour: {do}.", "My wish is simple: {do}.", "I need you to {do}.", "This is my request: {do}.",
-)  # fmt: skip
-"""Clause → sentence. Train has the first six, dev the next two, test the last four."""
-INSISTING = (
-    "Can't you make an exception, just this once?", "I am a loyal customer. Do it anyway, please.",
-    "Your colleague did that for me last year.", "Nobody would notice. Please.", "Come on, it is a small thing.",
-    "I will write a bad review otherwise.",
-)  # fmt: skip
-
 
 class Called(NamedTuple):
     """The words for what a wish is about, and the steps by which they lead to it."""
 
     it: str
     find: tuple[PlanStep, ...] = ()
+
+
+def called_by(
+    draft: StoryDraft, number: str, name: str, account: PlanStep, *, whose: str = "", share: float = 0.4
+) -> Called:
+    """The words for something: its number at times, and always where it has no name of its own.
+
+    The name leads to it by way of the account. What is ``whose`` (phrases.yaml), not the customer's, is called by its number.
+    """
+    if whose:
+        owner = draft.say(whose)
+        return Called(f"{owner if draft.rng.random() < 0.4 else ''}{number}")
+    if not name or draft.rng.random() < share:
+        return Called(number)
+    return Called(name, (account,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,12 +313,30 @@ def accept(draft: StoryDraft, wish: WishedChange, rule: str = "") -> bool:
     return True
 
 
+def accepted(draft: StoryDraft, wish: WishedChange | None, rule: str = "") -> WishedChange:
+    """The wish, as a part of the story.
+
+    Raises:
+        NothingFits: there is none, or its verdict is another one.
+    """
+    return fitting(wish if wish and accept(draft, wish, rule) else None)
+
+
+def wanted(draft: StoryDraft, operation: Operation, subject: Any, rule: str = "") -> WishedChange:
+    """A wish about a subject.
+
+    Raises:
+        NothingFits: there is none.
+    """
+    return fitting(wish_for(draft, operation, rule, [subject]))
+
+
 # --- requests ----------------------------------------------------------------------------------------
 
 
 def sentence(draft: StoryDraft, do: str) -> str:
     """A clause as a sentence of its own."""
-    return draft.words(*(frame.format(do=do, Do=begun(do)) for frame in FRAMES))
+    return draft.say("frames", do=do, Do=begun(do))
 
 
 def _asking(draft: StoryDraft, wish: WishedChange, question: str) -> str:
@@ -365,17 +386,14 @@ def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = T
         *operation.desk.verify(draft), *wish.found, *reads, *asks,
         operation.desk.refuse(wish, rule), tell("Sorry, that is not possible."),
     )  # fmt: skip
-    insist = draft.words(*INSISTING) if draft.rng.random() < 0.6 else ""
+    insist = draft.say("insisting") if draft.rng.random() < 0.6 else ""
     return Stage(say, plan, insist=insist, wants=(operation.tool,) if operation.tool else ())
 
 
-FOR_PEOPLE = ("It is about {it}.", "I mean {it}.", "It concerns {it}.", "This is on account of {it}.")
-
-
-def handed_over(draft: StoryDraft, reasons: Mapping[str, tuple[str, ...]], it: str) -> Stage:
+def handed_over(draft: StoryDraft, reasons: Sequence[str], it: str) -> Stage:
     """Return a stage that is handed over to people, at once, for one of the reasons."""
     reason = draft.rng.choice(sorted(reasons))
-    say = f"{draft.words(*reasons[reason])} {draft.words(*FOR_PEOPLE).format(it=it)}"
+    say = f"{draft.say(reason)} {draft.say('for people', it=it)}"
     return Stage(say, (call("transfer_to_human", reason=reason),))
 
 

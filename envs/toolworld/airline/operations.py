@@ -10,6 +10,7 @@ from turnwise.envs.toolworld.airline.parts import (
     DESK,
     Trip,
     able_on,
+    account,
     called,
     cheapest_alone,
     me,
@@ -32,8 +33,17 @@ from turnwise.envs.toolworld.airline.state import (
 )
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import Kept, Operation, WishedChange, about, never, owned, wished
-from turnwise.envs.toolworld.story import PlanStep, call
+from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.operations import (
+    ChangeTable,
+    Kept,
+    Operation,
+    WishedChange,
+    about,
+    never,
+    owned,
+    wished,
+)
 from turnwise.envs.toolworld.vocabulary import counted
 from turnwise.tasks.core import Json
 
@@ -42,18 +52,7 @@ SECTIONS = {
     "passenger_number": "5.4", "insurance_late": "6.4", "no_compensation": "7.1",
 }  # fmt: skip
 """Rule → where the policy has it, in the order in which the policy takes them."""
-REFUND = ("How much will be refunded?", "What do I get back?", "What amount comes back to me?", "How much money will I see again?")  # fmt: skip
-PRICE = ("What does it cost in total?", "What is that in all?", "How much is it altogether?", "What do I pay for it, all in all?")  # fmt: skip
-AMOUNT = ("How much do I get?", "What will the amount be?", "How high is it?", "What sum is it?")
-REASONS = (
-    "My plans have changed.",
-    "I feel unwell.",
-    "My meeting was called off.",
-    "Something came up at home.",
-)
-"""Why somebody does not fly, which changes nothing."""
 MEALS = ("vegetarian", "vegan", "kosher", "halal")
-AGAIN = "What amount is that?"
 
 
 # --- the policy's rules ------------------------------------------------------------------------------
@@ -118,8 +117,14 @@ def _about(
     return wished(operation, trip.key, arguments, called(draft, trip), fill=words, **more)
 
 
+def plain(operation: Operation, trip: Trip, amount: int, **given: Json) -> WishedChange:
+    """A wish about a trip that was named already, at an amount."""
+    words = {"it": "it", "trip": f"reservation {trip.key}", "money": dollars(amount)}
+    return WishedChange(operation, trip.key, given or {"reservation_id": trip.key}, words)
+
+
 def _cancel(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange:
-    why = draft.words(*REASONS) if draft.rng.random() < 0.4 else ""
+    why = draft.say("why not fly") if draft.rng.random() < 0.4 else ""
     return _about(operation, draft, trip, amount=trip.paid, said=why)
 
 
@@ -166,10 +171,6 @@ def _to(cabin: str) -> Callable[[Operation, StoryDraft, Trip], WishedChange | No
     return draw
 
 
-def _account(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    return (call("get_customer", user_id=draft.customer),)
-
-
 def _bags(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange:
     return packing(operation, draft, trip, draft.rng.randint(1, 4))
 
@@ -178,7 +179,7 @@ def packing(operation: Operation, draft: StoryDraft, trip: Trip, bags: int) -> W
     paid = paid_bags(draft.db.get("users", trip.found.user_id), trip.found, bags)
     given: Mapping[str, Json] = {"bags": bags, "paid_bags": paid}
     fill = {"many": counted(bags, "bag")}
-    return _about(operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=_account(draft))
+    return _about(operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=(account(draft),))
 
 
 def _rename(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
@@ -195,11 +196,9 @@ def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange 
         return None
     amount = compensation(me(draft), trip)
     status = trip.flight.status if late else "delayed"
-    said = draft.words(
-        f"Its flight is {status}.", f"I hear that its flight is {status}.", f"That flight is {status}, isn't it.", f"You say that the flight is {status}.",
-    ) if draft.rng.random() < 0.6 else ""  # fmt: skip
+    said = draft.say("hears of delay", status=status) if draft.rng.random() < 0.6 else ""
     given: Mapping[str, Json] = {"user_id": draft.customer, "amount_dollars": amount}
-    return _about(operation, draft, trip, given, amount=100 * amount, reads=_account(draft), said=said)
+    return _about(operation, draft, trip, given, amount=100 * amount, reads=(account(draft),), said=said)
 
 
 def _meal(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
@@ -217,82 +216,34 @@ def _insure(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange
 
 # --- the changes -------------------------------------------------------------------------------------
 
-CANCEL = Operation(
-    "cancel", "cancel_reservation",
-    ("cancel {it}", "call off {it}", "void {it}", "have {it} cancelled", "terminate {it}", "annul {it}", "scrap {it}", "undo {it}"),
-    "cancel {trip} and refund {money} in total", "{trip} is cancelled; {money} will be refunded.",
-    {**_RULES, "cancellation_rules": _of_trip(lambda db, trip, given: may_cancel(trip))},
-    trips, _cancel, DESK, REFUND, AGAIN,
+_CHANGES = ChangeTable("turnwise.envs.toolworld.airline", DESK)
+
+
+def _change(
+    name: str, tool: str, draw: Callable[[Operation, StoryDraft, Trip], WishedChange | None], may: Mapping[str, Kept] = {}, **more: Any
+) -> Operation:  # fmt: skip
+    """A change of a trip, with the rules that it has beside those of all."""
+    return _CHANGES.operation(name, tool, trips, draw, {**_RULES, **may}, **more)
+
+
+CANCEL = _change("cancel", "cancel_reservation", _cancel, {"cancellation_rules": _of_trip(lambda db, trip, given: may_cancel(trip))})  # fmt: skip
+MOVE = _change(
+    "move", "change_flight", _move, {"basic_fare": _of_trip(lambda db, trip, given: trip.found.cabin != "basic")}, rethink=_other_day
 )  # fmt: skip
-MOVE = Operation(
-    "move", "change_flight",
-    ("move {it} to {there}", "put {it} on {there}", "rebook {it} to {there}", "change {it} to {there}", "switch {it} to {there}", "transfer {it} to {there}"),
-    "move {trip} to flight {new_flight_id}; the difference is {money} in total", "{trip} is moved to flight {new_flight_id}.",
-    {**_RULES, "basic_fare": _of_trip(lambda db, trip, given: trip.found.cabin != "basic")},
-    trips, _move, DESK, rethink=_other_day,
-    second=("Hm, wait. Rather the cheapest one on {day}.", "Actually, make it {day}, the cheapest one.", "No, {day} suits me better. The cheapest of that day.",
-            "I have looked again: the cheapest one on {day}, please."),
+UPGRADE = _change("upgrade", "change_cabin", _to("business"))
+DOWNGRADE = _change("downgrade", "change_cabin", _to("economy"))
+BAGS = _change("bags", "add_bags", _bags, {"bag_fee": _BAG_FEE}, matches=("bags",))
+RENAME = _change("name", "rename_passenger", _rename)
+CLAIM = _CHANGES.operation(
+    "compensate", "issue_certificate", trips, _claim, {"no_compensation": _is_owed}, read_for=("no_compensation",)
 )  # fmt: skip
-UPGRADE = Operation(
-    "upgrade", "change_cabin",
-    ("upgrade {it} to business", "move {it} to business class", "put {it} into business", "change {it} to business class", "give {it} an upgrade to business",
-     "raise {it} to business class"),
-    "upgrade {trip} to business for {money} in total", "{trip} is in business now, for {money}.",
-    _RULES, trips, _to("business"), DESK, PRICE, AGAIN,
+MEAL = _change("meal", "add_meal", _meal, shares=("meal",))
+INSURE = _change(
+    "insurance", "add_insurance", _insure, {"insurance_late": _of_trip(lambda db, trip, given: trip.flight.status not in ("delayed", "cancelled"))}
 )  # fmt: skip
-DOWNGRADE = Operation(
-    "downgrade", "change_cabin",
-    ("downgrade {it} to economy", "move {it} down to economy", "put {it} into economy", "change {it} to economy", "take {it} down to economy class", "switch {it} to economy"),
-    "change {trip} to economy for {money} in total", "{trip} is in economy now; the difference is {money}.",
-    _RULES, trips, _to("economy"), DESK, REFUND, AGAIN,
-)  # fmt: skip
-BAGS = Operation(
-    "bags", "add_bags",
-    ("add {many} to {it}", "register {many} for {it}", "check in {many} for {it}", "put {many} on {it}", "book {many} for {it}", "include {many} in {it}"),
-    "add {many} to {trip}, {paid_bags} of them paid, {money} in total", "{many} more for {trip}; the price is {money}.",
-    {**_RULES, "bag_fee": _BAG_FEE}, trips, _bags, DESK, PRICE, AGAIN, matches=("bags",),
-)  # fmt: skip
-RENAME = Operation(
-    "name", "rename_passenger",
-    ("correct the name {old_name} to {new_name} in {it}", "change the passenger name {old_name} to {new_name} in {it}", "write {new_name} instead of {old_name} in {it}",
-     "replace the name {old_name} by {new_name} in {it}", "fix the name {old_name} in {it}, which should be {new_name}", "rename the passenger {old_name} to {new_name} in {it}"),
-    "change the name {old_name} to {new_name} in {trip}, free of charge", "the name is changed to {new_name} in {trip}.",
-    _RULES, trips, _rename, DESK,
-)  # fmt: skip
-CLAIM = Operation(
-    "compensate", "issue_certificate",
-    ("give me compensation for {it}", "compensate me for {it}", "issue a certificate as compensation for {it}", "grant me a compensation for {it}",
-     "send me a compensation certificate for {it}", "credit me with a compensation for {it}"),
-    "issue a certificate of {money} as compensation", "the certificate of {money} is issued as compensation.",
-    {"no_compensation": _is_owed}, trips, _claim, DESK, AMOUNT, AGAIN, read_for=("no_compensation",),
-)  # fmt: skip
-MEAL = Operation(
-    "meal", "add_meal",
-    ("order {meal} meals for {it}", "book {meal} food for {it}", "request {meal} meals on {it}", "arrange {meal} food for {it}", "note {meal} meals for {it}", "add {meal} meals to {it}"),
-    "order a {meal} meal for all passengers of {trip} for {money} in total", "the {meal} meal is ordered for {trip}; the price is {money}.",
-    _RULES, trips, _meal, DESK, PRICE, AGAIN, shares=("meal",),
-)  # fmt: skip
-INSURE = Operation(
-    "insurance", "add_insurance",
-    ("insure {it}", "add insurance to {it}", "take out insurance for {it}", "have {it} insured", "put insurance on {it}", "get insurance for {it}"),
-    "add insurance to {trip} for {money} in total", "the insurance is added to {trip}, for {money}.",
-    {**_RULES, "insurance_late": _of_trip(lambda db, trip, given: trip.flight.status not in ("delayed", "cancelled"))},
-    trips, _insure, DESK, PRICE, AGAIN,
-)  # fmt: skip
-ROUTE = Operation(
-    "route", "",
-    ("change the destination of {it} to {place}", "let {it} go to {place}, not where it goes now", "rebook {it} so that I land in {place}", "make {place} the destination of {it}"),
-    "", "", {**_RULES, "route_change": never}, trips, _reroute, DESK,
-)  # fmt: skip
-MORE = Operation(
-    "more", "",
-    ("add my cousin to {it}", "put one more passenger into {it}", "add a friend who joins us to {it}", "add a seat to {it} for my wife", "add one more traveller to {it}"),
-    "", "", {**_RULES, "passenger_number": never}, trips, _about, DESK,
-)  # fmt: skip
-FEWER = Operation(
-    "fewer", "",
-    ("take one passenger off {it}", "remove a traveller from {it} and refund the seat", "remove one of us from {it}", "take my friend's seat off {it}"),
-    "", "", {**_RULES, "passenger_number": never},
-    lambda draft, own: [trip for trip in trips(draft, own) if len(trip.found.passengers) > 1], _about, DESK,
+ROUTE = _change("route", "", _reroute, {"route_change": never})
+MORE = _change("more", "", _about, {"passenger_number": never})
+FEWER = _CHANGES.operation(
+    "fewer", "", lambda draft, own: [trip for trip in trips(draft, own) if len(trip.found.passengers) > 1], _about, MORE.may
 )  # fmt: skip
 OPERATIONS = (CANCEL, MOVE, UPGRADE, DOWNGRADE, BAGS, RENAME, CLAIM, MEAL, INSURE, ROUTE, MORE, FEWER)

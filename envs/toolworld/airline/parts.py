@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Flight, Reservation
-from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import Called, ServiceDesk
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
+from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
 from turnwise.envs.toolworld.story import PlanStep, ask, call
 from turnwise.envs.toolworld.vocabulary import world_words
 
-RUNS = ("scheduled", "delayed")
 ALONE = "It's just for me."
 
 
@@ -25,6 +24,10 @@ def enter(draft: StoryDraft) -> bool:
 
 def me(draft: StoryDraft) -> AirlineCustomer:
     return draft.db.get("users", draft.customer)
+
+
+def account(draft: StoryDraft) -> PlanStep:
+    return call("get_customer", user_id=draft.customer)
 
 
 def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
@@ -54,6 +57,15 @@ class Trip(NamedTuple):
         return self.found.reservation_id
 
     @property
+    def runs(self) -> bool:
+        return self.flight.status in ("scheduled", "delayed")
+
+    @property
+    def place(self) -> int:
+        """Place of its cabin among the cabins."""
+        return CABINS.index(self.found.cabin)
+
+    @property
     def paid(self) -> int:
         """Cents for all passengers."""
         return self.found.price * len(self.found.passengers)
@@ -66,13 +78,16 @@ class Trip(NamedTuple):
 Fits = Callable[[Trip], bool]
 
 
+def mine(draft: StoryDraft, own: bool = True) -> list[Trip]:
+    """All trips of the customer, or those of others."""
+    rows: Sequence[Reservation] = draft.db.rows("reservations")
+    return [Trip(r, draft.db.get("flights", r.flight_id)) for r in rows if (r.user_id == draft.customer) is own]  # fmt: skip
+
+
 def trips(draft: StoryDraft, own: bool) -> list[Trip]:
     """The customer's active reservations, or those of others; none that is made in this story, whose id they cannot know."""
-    rows: Sequence[Reservation] = draft.db.rows("reservations")
-    return [
-        Trip(r, draft.db.get("flights", r.flight_id)) for r in rows
-        if (r.user_id == draft.customer) is own and r.status == "active" and draft.base.find("reservations", r.reservation_id)
-    ]  # fmt: skip
+    known = draft.base.tables["reservations"]
+    return [trip for trip in mine(draft, own) if trip.found.status == "active" and trip.key in known]
 
 
 def some_trip(draft: StoryDraft, fits: Fits) -> Trip | None:
@@ -81,27 +96,34 @@ def some_trip(draft: StoryDraft, fits: Fits) -> Trip | None:
     return draft.rng.choice(left) if left else None
 
 
+def a_trip(draft: StoryDraft, fits: Fits) -> Trip:
+    """The same.
+
+    Raises:
+        NothingFits: there is none.
+    """
+    return fitting(some_trip(draft, fits))
+
+
 def coming(draft: StoryDraft) -> list[Trip]:
     """All trips of the customer that are to come; none where a request is about one, or one is cancelled."""
-    own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"]
-    found = [
-        trip for r in own if (trip := Trip(r, draft.db.get("flights", r.flight_id))).flight.status != "flown"
-    ]
+    found = [t for t in mine(draft) if t.found.status == "active" and t.flight.status != "flown"]
     return [] if any(trip.key in draft.used or trip.flight.status == "cancelled" for trip in found) else found
 
 
 def called(draft: StoryDraft, trip: Trip) -> Called:
     """A trip by its reservation or by its airports; one of others by its reservation."""
-    if trip.found.user_id != draft.customer:
-        whose = draft.words("my sister's ", "my husband's ", "my boss's ", "my friend's ")
-        return Called(f"{whose if draft.rng.random() < 0.4 else ''}reservation {trip.key}")
-    rows = (r for r in draft.db.rows("reservations") if r.user_id == draft.customer)
-    own: list[Flight] = [draft.db.get("flights", r.flight_id) for r in rows]
     ends = trip.flight.origin, trip.flight.destination
-    alone = sum((flight.origin, flight.destination) == ends for flight in own) == 1
-    if not alone or draft.rng.random() < 0.5:
-        return Called(f"reservation {trip.key}")
-    return Called(f"my trip from {ends[0]} to {ends[1]}", (call("get_customer", user_id=draft.customer),))
+    alone = sum((own.flight.origin, own.flight.destination) == ends for own in mine(draft)) == 1
+    name = f"my trip from {ends[0]} to {ends[1]}" if alone else ""
+    whose = "whose trip" if trip.found.user_id != draft.customer else ""
+    return called_by(draft, f"reservation {trip.key}", name, account(draft), whose=whose, share=0.5)
+
+
+def looked_at(draft: StoryDraft, trip: Trip) -> Called:
+    """A trip as it is called, and all steps until its reservation is read."""
+    name, read = called(draft, trip), call("get_reservation", reservation_id=trip.key)
+    return Called(name.it, (*DESK.verify(draft), *name.find, read))
 
 
 def books_for(draft: StoryDraft, who: str) -> bool:
@@ -116,14 +138,13 @@ def new_surname(draft: StoryDraft, old: str) -> str:
 
 def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
     """Read the account and every reservation in it."""
-    own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer]
-    reads = (call("get_reservation", reservation_id=r.reservation_id) for r in own)
-    return (*_verify(draft), call("get_customer", user_id=draft.customer), *reads)
+    reads = (call("get_reservation", reservation_id=trip.key) for trip in mine(draft))
+    return (*_verify(draft), account(draft), *reads)
 
 
 def able_on(draft: StoryDraft, trip: Trip, day: str) -> list[Flight]:
     """The flights of a day on which a reservation has room, the cheapest first."""
-    place, old = CABINS.index(trip.found.cabin), trip.flight
+    place, old = trip.place, trip.flight
     able = [
         f for f in draft.db.rows("flights")
         if (f.origin, f.destination, f.date) == (old.origin, old.destination, day)

@@ -3,16 +3,27 @@ is allowed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import Operation, Patch, WishedChange, about, owned, wished
+from turnwise.envs.toolworld.operations import (
+    ChangeTable,
+    Kept,
+    Operation,
+    Patch,
+    WishedChange,
+    about,
+    never,
+    owned,
+    wished,
+)
 from turnwise.envs.toolworld.retail.actions import WRAP_PRICE
 from turnwise.envs.toolworld.retail.parts import (
     DESK,
+    PAYS_WITH,
     called,
     cheapest_of,
     me,
@@ -33,12 +44,6 @@ SECTIONS = {
     "out_of_stock": "4.2, 5.2", "refund_method": "5.1", "no_discount": "6.5",
 }  # fmt: skip
 """Rule → where the policy has it, in the order in which the policy takes them."""
-REFUND = (
-    "How much do I get back?", "What will be refunded?", "What amount comes back to me?", "How much money will I see again?",
-)  # fmt: skip
-WRAPPING = (
-    "What does it cost?", "What is the price of that?", "How much is that?", "What do I pay for that?",
-)  # fmt: skip
 UNSENT, ANY = ("pending", "processed"), ("pending", "processed", "delivered")
 
 
@@ -89,6 +94,13 @@ def _about(
     return wished(operation, order.order_id, given, name, fill=words, amount=amount)
 
 
+def plain(operation: Operation, order: RetailOrder, **given: str) -> WishedChange:
+    """A wish about an order by its number, which costs nothing."""
+    it = f"order {order.order_id}"
+    arguments = {"order_id": order.order_id, **given}
+    return WishedChange(operation, order.order_id, arguments, {"it": it, "order": it, **given})
+
+
 def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     reason = why(draft)
     wish = _about(operation, draft, order, {"reason": reason.reason}, amount=total_of(order))
@@ -136,11 +148,6 @@ def giving_back(
     return _about(operation, draft, order, given, lines=lines, amount=sum(line.price for line in lines))
 
 
-def _refund_elsewhere(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
-    others = [payment.id for payment in me(draft).payments if payment.id != wish.arguments["refund_to"]]
-    return wish.given(refund_to=draft.rng.choice(others)) if others else None
-
-
 def _swap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange | None:
     """Another variant by its name, or the cheapest of a colour; now and then another product."""
     line = draft.rng.choice(order.lines)
@@ -176,19 +183,16 @@ def swapping(
         "verb": operation.name, "done": f"{operation.name}d",
     }  # fmt: skip
     given: Mapping[str, Json] = {
-        "item_id": line.item_id, "new_item_id": new.item_id, "payment_id": paid.payment.id,
+        "item_id": line.item_id, "new_item_id": new.item_id, "payment_id": paid.id,
     }  # fmt: skip
     wish = _about(operation, draft, order, given, lines=[line], fill=fill, amount=amount)
-    said = draft.words(
-        f"Any price difference goes to {paid.payment.id}.", f"Settle the difference with {paid.payment.id}.",
-        f"Use {paid.payment.id} for what it costs more or less.", f"Put the difference in price on {paid.payment.id}.",
-    )  # fmt: skip
+    said = draft.say("settle the difference", payment_id=paid.id)
     return wish._replace(
         reads=(call("get_product", product=new.product),),
         asks=(ask("Which payment method shall the difference go to?", "payment"),),
         # an offer to use a card, to which they say yes, is right as well where they have not named a gift card
-        said=said if paid.payment.kind == "gift" or draft.rng.random() < 0.6 else "",
-        knows={"payment": paid.said},
+        said=said if paid.kind == "gift" or draft.rng.random() < 0.6 else "",
+        knows={"payment": PAYS_WITH[paid.kind]},
     )
 
 
@@ -210,9 +214,14 @@ def _other_variant(draft: StoryDraft, wish: WishedChange) -> WishedChange | None
     return found._replace(find=wish.find, asks=wish.asks, said=wish.said)
 
 
-def _other_payment(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
-    others = [payment.id for payment in me(draft).payments if payment.id != wish.arguments["payment_id"]]
-    return wish.given(payment_id=draft.rng.choice(others)) if others else None
+def _other_payment(name: str) -> Callable[[StoryDraft, WishedChange], WishedChange | None]:
+    """The same wish with another payment as the argument of this name."""
+
+    def rethink(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
+        others = [payment.id for payment in me(draft).payments if payment.id != wish.arguments[name]]
+        return wish.given(**{name: draft.rng.choice(others)}) if others else None
+
+    return rethink
 
 
 def _move(operation: Operation, draft: StoryDraft, user: User) -> WishedChange:
@@ -226,89 +235,40 @@ def _discount(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wi
 
 # --- the changes -------------------------------------------------------------------------------------
 
-CANCEL = Operation(
-    "cancel", "cancel_order",
-    ("cancel {it}", "call off {it}", "void {it}", "withdraw {it}", "have {it} cancelled", "annul {it}", "scrap {it}", "undo {it}"),
-    "cancel {order} and refund {money}", "{order} is cancelled; {money} will be refunded.",
-    {"not_owner": _is_own, "status": _PENDING, "cancel_reason": lambda db, customer, given: bool(given["reason"])},
-    orders(*ANY), _cancel, DESK, REFUND, "How much money do I get back?", asked_for=("cancel_reason",),
+_CHANGES = ChangeTable("turnwise.envs.toolworld.retail", DESK)
+_NEW: Mapping[str, Kept] = {"not_owner": _is_own, "status": _PENDING}
+_SWAPS: Mapping[str, Any] = {"read_for": ("other_product", "out_of_stock"), "rethink": _other_variant}
+_ONCE: Mapping[str, Any] = {"prepare": {"changed_before": _changed}}
+CANCEL = _CHANGES.operation(
+    "cancel", "cancel_order", orders(*ANY), _cancel, {**_NEW, "cancel_reason": lambda db, customer, given: bool(given["reason"])},
+    asked_for=("cancel_reason",),
 )  # fmt: skip
-_SWAPS = (
-    "{verb} {what} for {new}", "swap {what} for {new}", "replace {what} by {new}", "trade {what} for {new}",
-    "replace {what} with {new}", "change {what} to {new}", "substitute {what} with {new}",
+CHANGE = _CHANGES.operation(
+    "change", "change_item", orders(*UNSENT), _swap, {**_NEW, "changed_before": _UNCHANGED, **_VARIANT}, **_SWAPS, **_ONCE
 )  # fmt: skip
-_ON = (
-    ", with the price difference on {payment_id}", " and settle the difference with {payment_id}", ", paying the difference with {payment_id}",
-    ", and use {payment_id} for the difference", ", with the difference going to {payment_id}", " and let {payment_id} carry the difference",
+EXCHANGE = _CHANGES.operation(
+    "exchange", "exchange_item", orders("processed", "delivered"), _swap,
+    {"not_owner": _is_own, "status": _DELIVERED, **_VARIANT}, **_SWAPS,
 )  # fmt: skip
-_RATHER = (
-    "Wait, actually I want {new}.",
-    "Hm, rather {new}.",
-    "I have thought again: {new}, please.",
-    "No, make it {new}.",
-)
-_SWAP_OFFER = "{verb} {things} in {order} for {new_thing}, with a price difference of {money} on {payment_id}"
-CHANGE = Operation(
-    "change", "change_item", _SWAPS, _SWAP_OFFER, "the item of {order} is changed; the price difference is {money}.",
-    {"not_owner": _is_own, "status": _PENDING, "changed_before": _UNCHANGED, **_VARIANT},
-    orders(*UNSENT), _swap, DESK, beside=_ON, read_for=("other_product", "out_of_stock"), second=_RATHER, rethink=_other_variant, prepare={"changed_before": _changed},
-)  # fmt: skip
-EXCHANGE = Operation(
-    "exchange", "exchange_item", _SWAPS, _SWAP_OFFER, "the item of {order} is exchanged; the price difference is {money}.",
-    {"not_owner": _is_own, "status": _DELIVERED, **_VARIANT},
-    orders("processed", "delivered"), _swap, DESK, beside=_ON, read_for=("other_product", "out_of_stock"), second=_RATHER, rethink=_other_variant,
-)  # fmt: skip
-ADDRESS = Operation(
-    "address", "change_address",
-    ("send {it} to {address}", "have {it} delivered to {address}", "ship {it} to {address}", "change the address of {it} to {address}",
-     "redirect {it} to {address}", "let {it} be sent to {address}"),
-    "send {order} to the address {address}", "the address of {order} is changed.",
-    {"not_owner": _is_own, "status": _PENDING}, orders(*UNSENT), _send, DESK, shares=("address",),
-    second=("No, sorry. Send it to {address}.", "Wait, I was wrong: it is {address}.", "Ah, better to {address}.", "Actually, make that {address}."),
+ADDRESS = _CHANGES.operation(
+    "address", "change_address", orders(*UNSENT), _send, _NEW, shares=("address",),
     rethink=lambda draft, wish: wish.given(address=address(draft.rng)),
 )  # fmt: skip
-PAYMENT = Operation(
-    "payment", "change_payment",
-    ("change the payment of {it} to {payment_id}", "use {payment_id} as the payment for {it}", "switch the payment method of {it} to {payment_id}",
-     "set the payment of {it} to {payment_id}", "update the payment method of {it} to {payment_id}", "replace the payment method of {it} by {payment_id}"),
-    "change the payment of {order} to {payment_id}", "{order} is paid with {payment_id} now.",
-    {"not_owner": _is_own, "status": _PENDING}, orders(*UNSENT), _pay, DESK,
-    second=("No, wait: use {payment_id}.", "Hm, rather {payment_id}.", "Actually, {payment_id} is better.", "No, make it {payment_id}."), rethink=_other_payment,
+PAYMENT = _CHANGES.operation(
+    "payment", "change_payment", orders(*UNSENT), _pay, _NEW, rethink=_other_payment("payment_id")
+)
+REMOVE = _CHANGES.operation(
+    "remove", "remove_item", orders(*UNSENT), _remove, {**_NEW, "changed_before": _UNCHANGED}, **_ONCE
+)
+WRAP = _CHANGES.operation("wrap", "wrap_order", orders(*UNSENT), _wrap, _NEW)
+RETURN = _CHANGES.operation(
+    "return", "return_items", orders(*ANY), _give_back,
+    {"not_owner": _is_own, "status": _DELIVERED, "refund_method": _of_order(_may_get_refund)}, rethink=_other_payment("refund_to"),
 )  # fmt: skip
-REMOVE = Operation(
-    "remove", "remove_item",
-    ("take {things} out of {it}", "remove {things} from {it}", "leave {things} out of {it}", "drop {things} from {it}", "strike {things} from {it}", "delete {things} from {it}"),
-    "remove {things} from {order} and refund {money}", "{things} is removed from {order}; {money} will be refunded.",
-    {"not_owner": _is_own, "status": _PENDING, "changed_before": _UNCHANGED},
-    orders(*UNSENT), _remove, DESK, REFUND, "How much is refunded?", prepare={"changed_before": _changed},
-)  # fmt: skip
-WRAP = Operation(
-    "wrap", "wrap_order",
-    ("wrap {it} as a gift", "have {it} gift-wrapped", "put {it} into gift wrapping", "let {it} be wrapped as a present", "order gift wrapping for {it}", "request gift wrapping for {it}"),
-    "wrap {order} as a gift for {money}", "{order} is wrapped as a gift; it costs {money}.",
-    {"not_owner": _is_own, "status": _PENDING}, orders(*UNSENT), _wrap, DESK, WRAPPING, "What does the wrapping cost?",
-)  # fmt: skip
-RETURN = Operation(
-    "return", "return_items",
-    ("take back {what}, with the refund to {refund_to}", "return {what} and refund it to {refund_to}", "register a return of {what}, refunded to {refund_to}",
-     "allow a return of {what} for a refund to {refund_to}", "accept a return of {what} and refund it to {refund_to}", "process the return of {what} with a refund to {refund_to}"),
-    "return {things} of {order} and refund {money} to {refund_to}", "the return of {order} is registered; {money} will be refunded to {refund_to}.",
-    {"not_owner": _is_own, "status": _DELIVERED, "refund_method": _of_order(_may_get_refund)},
-    orders(*ANY), _give_back, DESK, REFUND, "How much will I get back?",
-    second=("Wait, refund it to {refund_to} instead.", "Hm, rather refund it to {refund_to}.", "I have thought again: the refund goes to {refund_to}.", "No, I want the refund on {refund_to}."),
-    rethink=_refund_elsewhere,
-)  # fmt: skip
-HOME = Operation(
-    "home", "change_user_address",
-    ("change the address of my account to {address}, and leave my orders as they are", "save {address} as the address of my account, but not for my orders",
-     "update my account to {address}, for future orders only", "set the address of my profile to {address}, and nothing about my orders",
-     "put {address} into my account as my address, without touching my orders", "correct the address in my account to {address}, not in my orders"),
-    "change the address of your account to {address}", "the address of your account is changed.",
-    {}, lambda draft, own: [me(draft)] if own else [], _move, DESK,
-)  # fmt: skip
-DISCOUNT = Operation(
-    "discount", "",
-    ("give me {share} percent off {it}", "refund me {share} percent of what I paid for {it}", "let me have {it} {share} percent cheaper", "take {share} percent off the price of {it}"),
-    "", "", {"not_owner": _is_own, "no_discount": lambda db, customer, given: False}, orders(*ANY), _discount, DESK,
-)  # fmt: skip
+HOME = _CHANGES.operation(
+    "home", "change_user_address", lambda draft, own: [me(draft)] if own else [], _move, {}
+)
+DISCOUNT = _CHANGES.operation(
+    "discount", "", orders(*ANY), _discount, {"not_owner": _is_own, "no_discount": never}
+)
 OPERATIONS = (CANCEL, CHANGE, EXCHANGE, ADDRESS, PAYMENT, REMOVE, WRAP, RETURN, HOME, DISCOUNT)

@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import Called, ServiceDesk
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
+from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
 from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
 from turnwise.envs.toolworld.story import PlanStep, ask, call
 
 REASONS = {
-    "no longer needed": (
-        "I no longer need it.", "I have no use for it any more.", "It is not needed any longer.", "I do not need it now.",
-    ),
-    "ordered by mistake": (
-        "I ordered it by mistake.", "It was ordered by mistake.", "That order was a mistake.", "I pressed the wrong button, a mistake.",
-    ),
-    "": (
-        "I found it cheaper somewhere else.", "Another shop is cheaper.", "I do not like what your reviews say.", "You take too long to ship it.",
-    ),
+    "no longer needed": "no longer needed", "ordered by mistake": "ordered by mistake", "": "no good reason",
 }  # fmt: skip
-"""Why somebody cancels; the last is no reason for which that is allowed."""
-_PAYS_WITH = {
+"""Why somebody cancels → the phrases for it; the last is no reason for which that is allowed."""
+PAYS_WITH = {
     "card": "Put it on my card.",
     "paypal": "Let it go through my PayPal account.",
     "gift": "Use my gift card for it.",
@@ -61,6 +53,15 @@ def me(draft: StoryDraft) -> User:
     return draft.db.get("users", draft.customer)
 
 
+def account(draft: StoryDraft) -> PlanStep:
+    return call("get_user", user_id=draft.customer)
+
+
+def mine(draft: StoryDraft) -> list[RetailOrder]:
+    """All orders of the customer."""
+    return [order for order in draft.db.rows("orders") if order.user_id == draft.customer]
+
+
 def orders(*status: str) -> Callable[[StoryDraft, bool], list[RetailOrder]]:
     """The customer's orders, or those of others, with one of these statuses."""
 
@@ -75,6 +76,15 @@ def some_order(draft: StoryDraft, *status: str) -> RetailOrder | None:
     """One of the customer's orders that no request is about yet. It is not marked as used."""
     left = [order for order in orders(*status)(draft, True) if order.order_id not in draft.used]
     return draft.rng.choice(left) if left else None
+
+
+def an_order(draft: StoryDraft, *status: str) -> RetailOrder:
+    """The same.
+
+    Raises:
+        NothingFits: there is none.
+    """
+    return fitting(some_order(draft, *status))
 
 
 def all_orders(draft: StoryDraft, *status: str) -> list[RetailOrder]:
@@ -113,17 +123,24 @@ def cheapest_of(items: Sequence[RetailItem]) -> dict[str, RetailItem]:
 
 
 def called(draft: StoryDraft, order: RetailOrder, about: Sequence[OrderLine] = ()) -> Called:
-    """An order by its number, or by a thing in it, though by none that a wish is ``about``; one of others by its number."""
-    key = order.order_id
-    if order.user_id != draft.customer:
-        whose = draft.words("my partner's ", "my brother's ", "my neighbour's ", "my daughter's ")
-        return Called(f"{whose if draft.rng.random() < 0.4 else ''}order {key}")
+    """An order by its number, or by a thing in it, though by none that a wish is ``about``."""
     item = next((line.item_id for line in order.lines if line not in about), "")
-    own = [o for o in draft.db.rows("orders") if o.user_id == draft.customer]
-    alone = sum(any(line.item_id == item for line in o.lines) for o in own) == 1
-    if not alone or draft.rng.random() < 0.4:
-        return Called(f"order {key}")
-    return Called(f"my order with the {thing(draft, item)}", (call("get_user", user_id=draft.customer),))
+    alone = sum(any(line.item_id == item for line in o.lines) for o in mine(draft)) == 1
+    name = f"my order with the {thing(draft, item)}" if alone else ""
+    whose = "whose order" if order.user_id != draft.customer else ""
+    return called_by(draft, f"order {order.order_id}", name, account(draft), whose=whose)
+
+
+def looked_at(draft: StoryDraft, order: RetailOrder, about: Sequence[OrderLine] = ()) -> Called:
+    """An order as it is called, and all steps until it is read."""
+    name = called(draft, order, about)
+    return Called(name.it, (*DESK.verify(draft), *name.find, call("get_order", order_id=order.order_id)))
+
+
+def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
+    """Read the account and every order in it."""
+    reads = (call("get_order", order_id=order.order_id) for order in mine(draft))
+    return (*DESK.verify(draft), account(draft), *reads)
 
 
 class Why(NamedTuple):
@@ -136,26 +153,16 @@ class Why(NamedTuple):
 def why(draft: StoryDraft) -> Why:
     known = draft.facts.get("reason")
     if known is not None:
-        return Why(next(kind for kind, ways in REASONS.items() if known in ways), known)
+        return Why(next(kind for kind, name in REASONS.items() if known in draft.ways(name)), known)
     reason = draft.rng.choice(list(REASONS))
-    return Why(reason, draft.words(*REASONS[reason]))
+    return Why(reason, draft.say(REASONS[reason]))
 
 
-class Settles(NamedTuple):
-    """Means by which a customer pays a difference, and their words for it when they are asked."""
-
-    payment: Payment
-    said: str
-
-
-def settles(draft: StoryDraft, amount: int) -> Settles | None:
+def settles(draft: StoryDraft, amount: int) -> Payment | None:
     """A payment for a difference, the same in all requests of a story; None where it cannot pay so much."""
     known = draft.facts.get("payment")
     able = [
         payment for payment in me(draft).payments
-        if (payment.kind != "gift" or payment.balance >= amount) and known in (None, _PAYS_WITH[payment.kind])
+        if (payment.kind != "gift" or payment.balance >= amount) and known in (None, PAYS_WITH[payment.kind])
     ]  # fmt: skip
-    if not able:
-        return None
-    payment = draft.rng.choice(able)
-    return Settles(payment, _PAYS_WITH[payment.kind])
+    return draft.rng.choice(able) if able else None

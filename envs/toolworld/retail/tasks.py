@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from turnwise.data_file import text_file
+from turnwise.data_file import data_file, text_file
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
-from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
+from turnwise.envs.toolworld.domain import Domain, DomainLanguage, Primitive, StoryDraft
 from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
-from turnwise.envs.toolworld.retail import conditions, language, questions, several
+from turnwise.envs.toolworld.retail import conditions, questions, several
 from turnwise.envs.toolworld.retail.actions import ACTS
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
@@ -20,33 +20,14 @@ from turnwise.envs.toolworld.retail.operations import (
     SECTIONS,
     WRAP,
 )
-from turnwise.envs.toolworld.retail.parts import enter
+from turnwise.envs.toolworld.retail.parts import enter, mine
 from turnwise.envs.toolworld.retail.state import build
 from turnwise.envs.toolworld.story import Stage
 
-_FOR_PEOPLE = {
-    "lost_package": (
-        "My package was said to be delivered, but it never came.", "The parcel never reached me, though you say that it did.",
-        "Your mail says delivered, and there is nothing at my door.", "What I ordered got lost on the way.",
-    ),
-    "damaged": (
-        "What you sent me arrived broken into pieces.", "The parcel came soaked, and everything in it is ruined.",
-        "It was smashed when I opened the box.", "I unpacked nothing but shards.",
-    ),
-    "legal": (
-        "My lawyer wants to talk to you about your terms.", "I shall take you to court.", "You will hear from my solicitor.",
-        "I want to know whom my lawyer can write to.",
-    ),
-    "technical": (
-        "Your web site crashes when I log in.", "Your app shows nothing but an error.", "I cannot log in, the page stays white.",
-        "Each time I open your shop in my browser it freezes.",
-    ),
-}  # fmt: skip
-
 
 def _transfer(draft: StoryDraft) -> Stage:
-    key = draft.rng.choice([o.order_id for o in draft.db.rows("orders") if o.user_id == draft.customer])
-    return handed_over(draft, _FOR_PEOPLE, f"order {key}")
+    order = draft.rng.choice(mine(draft))
+    return handed_over(draft, ("lost_package", "damaged", "legal", "technical"), f"order {order.order_id}")
 
 
 REQUESTS: dict[str, Primitive] = {
@@ -83,10 +64,7 @@ DOMAIN = Domain(
     requests=REQUESTS,
     traps=TRAPS,
     enter=enter,
-    slots=language.SLOTS,
-    identity=language.IDENTITY,
-    senses=language.SENSES,
-    patterns=language.PATTERNS,
     rules=rules_of(OPERATIONS),
     tells_cost=True,
+    **data_file("turnwise.envs.toolworld.retail", "language", DomainLanguage)._asdict(),
 )

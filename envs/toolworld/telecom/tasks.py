@@ -23,7 +23,7 @@ def _stolen(draft: StoryDraft) -> Stage | None:
     if draft.used:
         return None
     draft.used.add("trouble")
-    return handed_over(draft, {"stolen_phone": draft.ways("stolen phone")}, f"the number {me(draft).phone}")
+    return handed_over(draft, ("stolen_phone",), f"the number {me(draft).phone}")
 
 
 _LANGUAGE = data_file("turnwise.envs.toolworld.telecom", "language", DomainLanguage)
