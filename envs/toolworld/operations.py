@@ -397,9 +397,12 @@ def handed_over(draft: StoryDraft, reasons: Sequence[str], it: str) -> Stage:
     return Stage(say, (call("transfer_to_human", reason=reason),))
 
 
-def requests(operations: Iterable[Operation]) -> dict[str, Primitive]:
-    """Requests of all changes that can be made."""
-    return {one.name: partial(granted, operation=one) for one in operations if one.tool}
+def requests(operations: Iterable[Operation], *others: Primitive) -> dict[str, Primitive]:
+    """Requests of all changes that can be made, and others by the names of the functions that draw them."""
+    found: dict[str, Primitive] = {
+        one.name: partial(granted, operation=one) for one in operations if one.tool
+    }
+    return found | {other.__name__: other for other in others}
 
 
 def refusals(

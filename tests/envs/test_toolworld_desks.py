@@ -7,18 +7,21 @@ import re
 
 import pytest
 
+from turnwise.data_file import data_file
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld import cases
 from turnwise.envs.toolworld.airline.questions import STATUSES
 from turnwise.envs.toolworld.arithmetic import worked_out
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.facts import Fact, stated
-from turnwise.envs.toolworld.retail.parts import REASONS
+from turnwise.envs.toolworld.retail import parts
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall, ToolError
 
+PHRASES = data_file("turnwise.envs.toolworld.retail", "phrases", dict[str, tuple[str, ...]])
+REASONS = {kind: PHRASES[name] for kind, name in parts.REASONS.items()}
 DESKS = ("retail", "airline")
 
 # --- what a customer can be asked ----------------------------------------------------------------------

@@ -9,6 +9,7 @@ import typing
 
 import pytest
 
+from turnwise.data_file import data_file
 from turnwise.envs.toolworld.airline import actions as airline_actions
 from turnwise.envs.toolworld.airline import operations as airline
 from turnwise.envs.toolworld.alternatives import Lookup, compared
@@ -19,7 +20,6 @@ from turnwise.envs.toolworld.apps.account.parts import enter_as_child
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import (
-    FRAMES,
     broken,
     granted,
     reasons,
@@ -41,6 +41,7 @@ DESCRIBED = {
     "telecom": (telecom.OPERATIONS, telecom.SECTIONS, telecom_actions.Reason),
     "apps": (apps.OPERATIONS, account_rules.SECTIONS, account_actions.AccountReason),
 }
+FRAMES = data_file("turnwise.envs.toolworld", "wishes", dict[str, tuple[str, ...]])["frames"]
 CHANGES = [(domain, one) for domain, (operations, _, _) in DESCRIBED.items() for one in operations]
 ASKED = [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.tool]
 REFUSALS = [

@@ -11,15 +11,14 @@ from turnwise.envs.toolworld.airline.state import (
     INSURANCE_PRICE,
     MEAL_PRICE,
     AirlineCustomer,
-    AirlineNote,
     Flight,
     Reservation,
 )
-from turnwise.envs.toolworld.arguments import Argument, described, lower_id, upper_id
 from turnwise.envs.toolworld.arithmetic import calculate
 from turnwise.envs.toolworld.database import Database, fresh_key, plain
-from turnwise.envs.toolworld.domain import Written, act
+from turnwise.envs.toolworld.domain import Written
 from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.service import refusal, service_acts, transfer
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
@@ -169,16 +168,15 @@ Reason = Literal[
 def record_refusal(db: Database, reservation_id: str, reason: Reason) -> Written:
     """Put on record that a request about a reservation was refused, and why."""
     db.get("reservations", reservation_id)
-    return Written(
-        db.put("notes", f"refused {reservation_id} {reason}", AirlineNote(reservation_id, reason)), "recorded"
-    )
+    return refusal(db, reservation_id, reason)
 
 
-def transfer_to_human(
-    db: Database, reason: Literal["group_booking", "medical", "unaccompanied_child", "legal"]
-) -> Written:
+HandOver = Literal["group_booking", "medical", "unaccompanied_child", "legal"]
+
+
+def transfer_to_human(db: Database, reason: HandOver) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
-    return Written(db.put("notes", f"transfer {reason}", AirlineNote("transfer", reason)), "transferred")
+    return transfer(db, reason)
 
 
 def _flight_json(flight: Flight) -> Json:
@@ -221,56 +219,10 @@ def _repriced(db: Database, moved: Reservation, price: int) -> Written:
     return Written(db, {"reservation_id": moved.reservation_id, "charged": dollars(difference)})
 
 
-def _owner(db: Database, reservation_id: str, **_: object) -> str | None:
-    found = db.find("reservations", reservation_id)
-    return found.user_id if found else None
-
-
-def _customer(db: Database, user_id: str, **_: object) -> str | None:
-    return user_id
-
-
-ARGUMENTS = {
-    "user_id": Argument("the customer's user id, such as ada_cole_1234", lower_id),
-    "birthday": Argument("the customer's birthday, YYYY-MM-DD"),
-    "reservation_id": Argument("the reservation, such as ABCD12", upper_id),
-    "flight_id": Argument("the flight with its date, such as TW123A-2026-05-20", upper_id),
-    "new_flight_id": Argument("the flight to move to, with its date, such as TW123A-2026-05-20", upper_id),
-    "origin": Argument("the airport where it starts, such as ARD", upper_id),
-    "destination": Argument("the airport where it lands, such as BEL", upper_id),
-    "date": Argument("the day of the flight, YYYY-MM-DD"),
-    "cabin": Argument("the cabin for all passengers", lower_id),
-    "passengers": Argument("the full names of all passengers"),
-    "bags": Argument("how many bags are added, the free ones among them"),
-    "paid_bags": Argument("how many of these bags are paid"),
-    "old_name": Argument("the passenger's full name as it stands in the reservation"),
-    "new_name": Argument("the full name as it is to be"),
-    "amount_dollars": Argument("the whole certificate, in dollars"),
-    "meal": Argument("the kind of meal, for all passengers", lower_id),
-    "reason": Argument("the policy's word for why", lower_id),
-    "expression": Argument("numbers with +, -, *, / and brackets"),
-}
-
-
-ACTS = described(
-    (
-        act(verify_customer, "identify"),
-        act(get_customer),
-        act(get_reservation),
-        act(get_flight),
-        act(search_flights),
-        act(calculate),
-        act(book_flight, "write", _customer),
-        act(cancel_reservation, "write", _owner),
-        act(change_flight, "write", _owner),
-        act(change_cabin, "write", _owner),
-        act(add_bags, "write", _owner),
-        act(rename_passenger, "write", _owner),
-        act(issue_certificate, "write", _customer),
-        act(add_meal, "write", _owner),
-        act(add_insurance, "write", _owner),
-        act(record_refusal, "note"),
-        act(transfer_to_human, "end"),
-    ),
-    ARGUMENTS,
-)
+ACTS = service_acts("turnwise.envs.toolworld.airline", "reservations", "reservation_id", {
+    "identify": (verify_customer,),
+    "read": (get_customer, get_reservation, get_flight, search_flights, calculate),
+    "write": (book_flight, cancel_reservation, change_flight, change_cabin, add_bags, rename_passenger, issue_certificate, add_meal, add_insurance),
+    "note": (record_refusal,),
+    "end": (transfer_to_human,),
+})  # fmt: skip

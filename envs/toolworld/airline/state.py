@@ -55,11 +55,6 @@ class Reservation(NamedTuple):
     meal: str = ""  # vegetarian, vegan, kosher, halal
 
 
-class AirlineNote(NamedTuple):
-    about: str
-    reason: str
-
-
 def build(rng: Random, size: int) -> Database:
     """``size`` customers with two or three reservations each; three flights a day on each of eight routes."""
     pairs = [(a, b) for a in AIRPORTS for b in AIRPORTS if a != b]

@@ -3,9 +3,11 @@ them."""
 
 from __future__ import annotations
 
+from typing import get_args
+
 from turnwise.data_file import data_file, text_file
 from turnwise.envs.toolworld.airline import questions
-from turnwise.envs.toolworld.airline.actions import ACTS
+from turnwise.envs.toolworld.airline.actions import ACTS, HandOver
 from turnwise.envs.toolworld.airline.conditions import CONDITIONS
 from turnwise.envs.toolworld.airline.operations import CANCEL, MOVE, OPERATIONS, SECTIONS, UPGRADE
 from turnwise.envs.toolworld.airline.parts import enter
@@ -16,7 +18,6 @@ from turnwise.envs.toolworld.domain import Domain, DomainLanguage, StoryDraft
 from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.story import Stage
 
-FOR_PEOPLE = ("group_booking", "medical", "unaccompanied_child", "legal")
 LATE = [one for one in OPERATIONS if "flown" in one.may and one not in (CANCEL, MOVE)]
 """Changes that are wanted after the flight was flown, beside another flight or the money back."""
 
@@ -24,7 +25,7 @@ LATE = [one for one in OPERATIONS if "flown" in one.may and one not in (CANCEL, 
 def _transfer(draft: StoryDraft) -> Stage | None:
     routes = sorted({f"{f.origin} to {f.destination}" for f in draft.db.rows("flights")})
     trip = draft.free(routes, lambda name: name)
-    return handed_over(draft, FOR_PEOPLE, f"a flight from {trip}") if trip else None
+    return handed_over(draft, get_args(HandOver), f"a flight from {trip}") if trip else None
 
 
 DOMAIN = Domain(
@@ -35,16 +36,12 @@ DOMAIN = Domain(
     build=build,
     acts=ACTS,
     requests={
-        **requests(OPERATIONS),
+        **requests(
+            OPERATIONS, questions.status, questions.departure, questions.seats, questions.fare, questions.credit, *CONDITIONS, *SEVERAL,
+        ),
         "best": lambda draft: best(draft, ahead(draft), (*EXTRAS, CANCEL, UPGRADE)),
         "best_and_rest": lambda draft: best_and_rest(draft, ahead(draft), CANCEL, EXTRAS),
         "every": lambda draft: every(draft, ahead(draft), (*EXTRAS, CANCEL), "each of {}"),
-        **{
-            made.__name__: made
-            for made in (
-                questions.status, questions.departure, questions.seats, questions.fare, questions.credit, *CONDITIONS, *SEVERAL,
-            )
-        },
     },
     traps={**refusals(OPERATIONS, SECTIONS, {"flown": LATE}), "transfer": _transfer},
     enter=enter,

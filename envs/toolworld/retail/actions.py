@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from turnwise.envs.toolworld.arguments import Argument, described, lower_id, upper_id
 from turnwise.envs.toolworld.arithmetic import calculate
 from turnwise.envs.toolworld.database import Database, plain
-from turnwise.envs.toolworld.domain import Written, act
+from turnwise.envs.toolworld.domain import Written
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailNote, RetailOrder, User
+from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
+from turnwise.envs.toolworld.service import refusal, service_acts, transfer
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
@@ -194,15 +194,15 @@ Reason = Literal[
 def record_refusal(db: Database, order_id: str, reason: Reason) -> Written:
     """Put on record that a request about an order was refused, and why."""
     _order(db, order_id)
-    key = f"refused {order_id} {reason}"
-    return Written(db.put("notes", key, RetailNote(order_id, reason)), "recorded")
+    return refusal(db, order_id, reason)
 
 
-def transfer_to_human(
-    db: Database, reason: Literal["lost_package", "damaged", "legal", "technical"]
-) -> Written:
+HandOver = Literal["lost_package", "damaged", "legal", "technical"]
+
+
+def transfer_to_human(db: Database, reason: HandOver) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
-    return Written(db.put("notes", f"transfer {reason}", RetailNote("transfer", reason)), "transferred")
+    return transfer(db, reason)
 
 
 def _found(db: Database, users: list[User]) -> Written:
@@ -257,55 +257,10 @@ def _settle(
     return db.update("users", user.user_id, payments=payments), difference
 
 
-def _owner(db: Database, order_id: str, **_: object) -> str | None:
-    order = db.find("orders", order_id)
-    return order.user_id if order else None
-
-
-def _self(db: Database, user_id: str, **_: object) -> str | None:
-    return user_id
-
-
-ARGUMENTS = {
-    "email": Argument("the customer's e-mail address"),
-    "name": Argument("the customer's first and last name"),
-    "zip": Argument("the customer's zip code, five digits"),
-    "user_id": Argument("the customer, as find_user_by_email and find_user_by_name_zip tell", lower_id),
-    "order_id": Argument("the order, such as W12345", upper_id),
-    "product": Argument("the name of a product, as list_products tells it"),
-    "reason": Argument("the policy's word for why", lower_id),
-    "item_id": Argument("the item of the order, such as I123456 (see get_order)", upper_id),
-    "item_ids": Argument("all items of the order that go back, such as I123456 (see get_order)", upper_id),
-    "new_item_id": Argument("the variant that takes its place, such as I123456 (see get_product)", upper_id),
-    "payment_id": Argument("a payment method of the customer, such as card_1234 (see get_user)", lower_id),
-    "refund_to": Argument(
-        "the payment method that gets the money, such as card_1234 (see get_user)", lower_id
-    ),
-    "address": Argument("street with number, city and zip code, such as 1 Oak Street, Arden 12345"),
-    "expression": Argument("numbers with +, -, *, / and brackets"),
-}
-
-
-ACTS = described(
-    (
-        act(find_user_by_email, "identify"),
-        act(find_user_by_name_zip, "identify"),
-        act(get_user),
-        act(get_order),
-        act(list_products),
-        act(get_product),
-        act(calculate),
-        act(cancel_order, "write", _owner),
-        act(change_item, "write", _owner),
-        act(change_address, "write", _owner),
-        act(return_items, "write", _owner),
-        act(exchange_item, "write", _owner),
-        act(change_payment, "write", _owner),
-        act(remove_item, "write", _owner),
-        act(wrap_order, "write", _owner),
-        act(change_user_address, "write", _self),
-        act(record_refusal, "note"),
-        act(transfer_to_human, "end"),
-    ),
-    ARGUMENTS,
-)
+ACTS = service_acts("turnwise.envs.toolworld.retail", "orders", "order_id", {
+    "identify": (find_user_by_email, find_user_by_name_zip),
+    "read": (get_user, get_order, list_products, get_product, calculate),
+    "write": (cancel_order, change_item, change_address, return_items, exchange_item, change_payment, remove_item, wrap_order, change_user_address),
+    "note": (record_refusal,),
+    "end": (transfer_to_human,),
+})  # fmt: skip

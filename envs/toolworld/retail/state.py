@@ -61,13 +61,6 @@ class RetailOrder(NamedTuple):
     wrapped: bool = False
 
 
-class RetailNote(NamedTuple):
-    """A refusal or a transfer on record."""
-
-    about: str
-    reason: str
-
-
 def build(rng: Random, size: int) -> Database:
     """``size`` customers with two to four orders each, and a catalogue of variants."""
     items = _items(rng)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import get_args
 
 from turnwise.data_file import data_file, text_file
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, DomainLanguage, Primitive, StoryDraft
 from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
 from turnwise.envs.toolworld.retail import conditions, questions, several
-from turnwise.envs.toolworld.retail.actions import ACTS
+from turnwise.envs.toolworld.retail.actions import ACTS, HandOver
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
     CANCEL,
@@ -27,20 +28,16 @@ from turnwise.envs.toolworld.story import Stage
 
 def _transfer(draft: StoryDraft) -> Stage:
     order = draft.rng.choice(mine(draft))
-    return handed_over(draft, ("lost_package", "damaged", "legal", "technical"), f"order {order.order_id}")
+    return handed_over(draft, get_args(HandOver), f"order {order.order_id}")
 
 
 REQUESTS: dict[str, Primitive] = {
-    **requests(OPERATIONS),
-    **{
-        made.__name__: made
-        for made in (
-            questions.status, questions.total, questions.price, questions.cheapest, questions.count, questions.balance,
-            conditions.unsent, conditions.unsent_or_back, conditions.in_stock, conditions.gift_pays, conditions.budget,
-            several.clear_all, several.moved_house, several.dearest_back,
-            several.bought_twice, several.pay_like, several.send_like,
-        )
-    },
+    **requests(
+        OPERATIONS,
+        questions.status, questions.total, questions.price, questions.cheapest, questions.count, questions.balance,
+        conditions.unsent, conditions.unsent_or_back, conditions.in_stock, conditions.gift_pays, conditions.budget,
+        several.clear_all, several.moved_house, several.dearest_back, several.bought_twice, several.pay_like, several.send_like,
+    ),
     "best": lambda draft: best(draft, several.unsent(draft), (CANCEL, *several.WHOLE)),
     "best_and_rest": lambda draft: best_and_rest(draft, several.unsent(draft), CANCEL, (WRAP, ADDRESS)),
     "every": lambda draft: every(draft, several.unsent(draft), (CANCEL, WRAP, ADDRESS)),
