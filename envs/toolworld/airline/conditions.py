@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.airline import operations as desk
-from turnwise.envs.toolworld.airline.operations import (
-    BAGS,
-    CANCEL,
-    CLAIM,
-    DOWNGRADE,
-    INSURE,
-    MEAL,
-    MOVE,
-    UPGRADE,
-)
-from turnwise.envs.toolworld.airline.parts import Fits, Trip, a_trip, account, looked_at, me
+from turnwise.envs.toolworld.airline import operations as changes
+from turnwise.envs.toolworld.airline import parts
+from turnwise.envs.toolworld.airline.parts import Fits, Trip
 from turnwise.envs.toolworld.airline.questions import departure_of
 from turnwise.envs.toolworld.airline.state import INSURANCE_PRICE
 from turnwise.envs.toolworld.alternatives import Lookup, WishPart, compared, decided, left_alone, part
@@ -38,7 +29,7 @@ def _part(draft: StoryDraft, wish: WishedChange, it: str = "it") -> WishPart:
 
 def _extra(draft: StoryDraft, trip: Trip, *but: Operation) -> WishPart | None:
     """Something else that could be done with the trip."""
-    able = [one for one in (MEAL, INSURE, BAGS) if one not in but]
+    able = [one for one in (changes.MEAL, changes.INSURE, changes.BAGS) if one not in but]
     draft.rng.shuffle(able)
     found = (wish_for(draft, operation, among=[trip]) for operation in able)
     wish = next((one for one in found if one), None)
@@ -60,17 +51,17 @@ def _if_priced(
     """A change if it costs little enough, or gives back enough; else something else, or its price is told."""
     known = Lookup(what, "money", abs(wish.amount), "It would be {} in total.")
     condition = compared(draft, known, above=above)
-    parts = _part(draft, wish), other or left_alone(draft, known, "that amount in total")
-    return decided(draft, (*name.find, *wish.reads), condition.say, parts, holds=condition.holds)
+    branches = _part(draft, wish), other or left_alone(draft, known, "that amount in total")
+    return decided(draft, (*name.find, *wish.reads), condition.say, branches, holds=condition.holds)
 
 
 @optional
 def refundable(draft: StoryDraft) -> Stage:
     """Cancelled if the rules allow it, else made the best of."""
     holds = draft.rng.random() < 0.5
-    trip = a_trip(draft, lambda trip: trip.runs)
-    wish = wanted(draft, CANCEL, trip, "" if holds else "cancellation_rules")
-    name = looked_at(draft, trip)
+    trip = parts.a_trip(draft, lambda trip: trip.runs)
+    wish = wanted(draft, changes.CANCEL, trip, "" if holds else "cancellation_rules")
+    name = parts.looked_at(draft, trip)
     condition = draft.say("may be cancelled", it=name.it)
     other = _perhaps(draft, 0.7, trip) or _departure(draft, trip)
     return decided(draft, name.find, condition, (_part(draft, wish), other), holds=holds)
@@ -80,33 +71,35 @@ def refundable(draft: StoryDraft) -> Stage:
 def insured(draft: StoryDraft) -> Stage:
     """Cancelled where it is insured, insured where it is not."""
     fresh, holds = not draft.used, draft.rng.random() < 0.5
-    trip = a_trip(draft, lambda t: t.flight.status == "scheduled" and (fresh or t.found.insured is holds))
+    trip = parts.a_trip(
+        draft, lambda t: t.flight.status == "scheduled" and (fresh or t.found.insured is holds)
+    )
     if trip.found.insured is not holds:  # few are insured
         draft.override("reservations", trip.key, insured=holds)
         trip = trip._replace(found=trip.found._replace(insured=holds))
     draft.used.add(trip.key)
-    name = looked_at(draft, trip)
-    insure = _part(draft, desk.plain(INSURE, trip, INSURANCE_PRICE * len(trip.found.passengers)))
+    name = parts.looked_at(draft, trip)
+    insure = _part(draft, changes.plain(changes.INSURE, trip, INSURANCE_PRICE * len(trip.found.passengers)))
     if draft.rng.random() < 0.5:
         condition = draft.say("is insured", it=name.it)
-        parts = _part(draft, desk.plain(CANCEL, trip, trip.paid)), insure
+        branches = _part(draft, changes.plain(changes.CANCEL, trip, trip.paid)), insure
     else:
         condition, holds = draft.say("is not insured", it=name.it), not holds
-        parts = insure, fitting(_extra(draft, trip, INSURE))
-    return decided(draft, name.find, condition, parts, holds=holds)
+        branches = insure, fitting(_extra(draft, trip, changes.INSURE))
+    return decided(draft, name.find, condition, branches, holds=holds)
 
 
 def _instead(draft: StoryDraft, trip: Trip) -> WishPart | None:
     """Draw what somebody may want who does not want to be moved."""
-    others = [UPGRADE, CANCEL] if trip.found.cabin == "economy" else [CANCEL]
+    others = [changes.UPGRADE, changes.CANCEL] if trip.found.cabin == "economy" else [changes.CANCEL]
     wish = wish_for(draft, draft.rng.choice(others), among=[trip]) if draft.rng.random() < 0.5 else None
     return _part(draft, wish) if wish else _extra(draft, trip)
 
 
 def _movable(draft: StoryDraft) -> tuple[Trip, WishedChange]:
     """A trip that may be moved, and the move to the cheapest flight of another day."""
-    trip = a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)
-    return trip, wanted(draft, MOVE, trip).named(there="that flight")
+    trip = parts.a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)
+    return trip, wanted(draft, changes.MOVE, trip).named(there="that flight")
 
 
 @optional
@@ -114,7 +107,7 @@ def move_within(draft: StoryDraft) -> Stage:
     """Another day, if that is not too dear."""
     trip, move = _movable(draft)
     fitting(move.amount >= 200)
-    name = looked_at(draft, trip)
+    name = parts.looked_at(draft, trip)
     what = draft.ways("price of moving", it=name.it, day=move.fill["day"])
     other = _instead(draft, trip) if draft.rng.random() < 0.6 else None
     return _if_priced(draft, name, move, what, other)
@@ -127,7 +120,7 @@ def leaves_by(draft: StoryDraft) -> Stage:
     departs: str = draft.db.get("flights", move.arguments["new_flight_id"]).departs
     hour, holds = int(departs[:2]), draft.rng.random() < 0.5
     time = f"{min(23, hour + draft.rng.randint(1, 4)) if holds else max(4, hour - draft.rng.randint(0, 3)):02}:00"
-    name = looked_at(draft, trip)
+    name = parts.looked_at(draft, trip)
     condition = draft.say("leaves before", it=name.it, day=move.fill["day"], time=time)
     known = Lookup(("that flight's time of departure",), "time", departs, "That flight leaves at {}.")
     told = left_alone(draft, known)
@@ -142,9 +135,9 @@ def _below_business(trip: Trip) -> bool:
 @optional
 def upgrade_within(draft: StoryDraft) -> Stage:
     """Business, if that is not too dear."""
-    trip = a_trip(draft, _below_business)
-    wish = wanted(draft, UPGRADE, trip)
-    name = looked_at(draft, trip)
+    trip = parts.a_trip(draft, _below_business)
+    wish = wanted(draft, changes.UPGRADE, trip)
+    name = parts.looked_at(draft, trip)
     what = draft.ways("price of business", it=name.it)
     return _if_priced(draft, name, wish, what, _perhaps(draft, 0.6, trip))
 
@@ -152,12 +145,14 @@ def upgrade_within(draft: StoryDraft) -> Stage:
 @optional
 def seats_left(draft: StoryDraft) -> Stage:
     """Business, if it is empty enough."""
-    trip = a_trip(draft, _below_business)
+    trip = parts.a_trip(draft, _below_business)
     left, least, holds = trip.flight.seats[2], max(2, len(trip.found.passengers)), draft.rng.random() < 0.5
     fitting(not holds or left >= least)
     number = draft.rng.randint(least, left) if holds else max(left + 1, least) + draft.rng.randint(0, 2)
-    wish = fitting(wish_for(draft, UPGRADE, among=[trip]) or wish_for(draft, UPGRADE, IMPOSSIBLE, [trip]))
-    name = looked_at(draft, trip)
+    wish = fitting(
+        wish_for(draft, changes.UPGRADE, among=[trip]) or wish_for(draft, changes.UPGRADE, IMPOSSIBLE, [trip])
+    )
+    name = parts.looked_at(draft, trip)
     condition, what = (
         draft.say("seats are free", it=name.it, number=str(number)),
         "the number of free business seats",
@@ -170,13 +165,13 @@ def seats_left(draft: StoryDraft) -> Stage:
 def _not_on_time(draft: StoryDraft, fits: Fits, *statuses: str) -> Trip:
     """A trip whose flight is not on time; few are, so it is made late where the story only begins."""
     if draft.used:
-        return a_trip(draft, lambda trip: trip.flight.status in statuses and fits(trip))
+        return parts.a_trip(draft, lambda trip: trip.flight.status in statuses and fits(trip))
     status = draft.rng.choice(statuses)
 
     def made(trip: Trip) -> Trip:
         return trip._replace(flight=trip.flight._replace(status=status))
 
-    trip = a_trip(draft, lambda trip: trip.flight.status == "scheduled" and fits(made(trip)))
+    trip = parts.a_trip(draft, lambda trip: trip.flight.status == "scheduled" and fits(made(trip)))
     draft.override("flights", trip.flight.flight_id, status=status)
     return made(trip)
 
@@ -187,24 +182,24 @@ def _late_or_not(draft: StoryDraft, fits: Fits, *statuses: str) -> tuple[Trip, C
     trip = (
         _not_on_time(draft, fits, *statuses)
         if holds
-        else a_trip(draft, lambda t: t.flight.status == "scheduled")
+        else parts.a_trip(draft, lambda t: t.flight.status == "scheduled")
     )
     draft.used.add(trip.key)
-    return trip, looked_at(draft, trip), holds
+    return trip, parts.looked_at(draft, trip), holds
 
 
 @optional
 def late(draft: StoryDraft) -> Stage:
     """Compensation for a flight that is not on time, else something for the trip."""
-    user = me(draft)
+    user = parts.me(draft)
     trip, name, holds = _late_or_not(
-        draft, lambda trip: desk.compensation(user, trip) > 0, "delayed", "cancelled"
+        draft, lambda trip: changes.compensation(user, trip) > 0, "delayed", "cancelled"
     )
-    due, condition = desk.compensation(user, trip), draft.say("is late or cancelled", it=name.it)
-    wish = desk.plain(CLAIM, trip, 100 * due, user_id=draft.customer, amount_dollars=due)
+    due, condition = changes.compensation(user, trip), draft.say("is late or cancelled", it=name.it)
+    wish = changes.plain(changes.CLAIM, trip, 100 * due, user_id=draft.customer, amount_dollars=due)
     other = _perhaps(draft, 0.6, trip) or _departure(draft, trip)
-    parts = _part(draft, wish, "that"), other
-    return decided(draft, (*name.find, account(draft)), condition, parts, holds=holds)
+    branches = _part(draft, wish, "that"), other
+    return decided(draft, (*name.find, parts.account(draft)), condition, branches, holds=holds)
 
 
 @optional
@@ -213,30 +208,32 @@ def grounded(draft: StoryDraft) -> Stage:
     trip, name, holds = _late_or_not(draft, lambda trip: True, "cancelled")
     condition = draft.say("was cancelled by you", it=name.it)
     other = _perhaps(draft, 0.6, trip) or _departure(draft, trip)
-    parts = _part(draft, desk.plain(CANCEL, trip, trip.paid), "my reservation"), other
-    return decided(draft, name.find, condition, parts, holds=holds)
+    branches = _part(draft, changes.plain(changes.CANCEL, trip, trip.paid), "my reservation"), other
+    return decided(draft, name.find, condition, branches, holds=holds)
 
 
 @optional
 def bags_free(draft: StoryDraft) -> Stage:
     """Bags, if they cost nothing."""
-    user, number, holds = me(draft), draft.rng.randint(1, 4), draft.rng.random() < 0.5
-    trip = a_trip(draft, lambda t: t.runs and (desk.paid_bags(user, t.found, number) == 0) is holds)
-    wish = accepted(draft, desk.packing(BAGS, draft, trip, number))
-    name = looked_at(draft, trip)
+    user, number, holds = parts.me(draft), draft.rng.randint(1, 4), draft.rng.random() < 0.5
+    trip = parts.a_trip(draft, lambda t: t.runs and (changes.paid_bags(user, t.found, number) == 0) is holds)
+    wish = accepted(draft, changes.packing(changes.BAGS, draft, trip, number))
+    name = parts.looked_at(draft, trip)
     condition = draft.say("bags are free", it=name.it, many=counted(number, "bag"))
     told = left_alone(draft, Lookup(("the price of it",), "money", wish.amount, "It would be {}."))
-    other = _perhaps(draft, 0.4, trip, BAGS) or told
-    return decided(draft, (*name.find, account(draft)), condition, (_part(draft, wish), other), holds=holds)
+    other = _perhaps(draft, 0.4, trip, changes.BAGS) or told
+    return decided(
+        draft, (*name.find, parts.account(draft)), condition, (_part(draft, wish), other), holds=holds
+    )
 
 
 @optional
 def downgrade_for(draft: StoryDraft) -> Stage:
     """Economy, if enough comes back."""
-    trip = a_trip(draft, lambda trip: trip.runs and trip.found.cabin == "business")
-    wish = wanted(draft, DOWNGRADE, trip)
+    trip = parts.a_trip(draft, lambda trip: trip.runs and trip.found.cabin == "business")
+    wish = wanted(draft, changes.DOWNGRADE, trip)
     fitting(wish.amount <= -200)
-    name = looked_at(draft, trip)
+    name = parts.looked_at(draft, trip)
     what = draft.ways("refund for economy", it=name.it)
     return _if_priced(draft, name, wish, what, _perhaps(draft, 0.5, trip), above=True)
 

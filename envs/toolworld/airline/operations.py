@@ -6,18 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from turnwise.envs.toolworld.airline.parts import (
-    DESK,
-    Trip,
-    able_on,
-    account,
-    called,
-    cheapest_alone,
-    me,
-    new_surname,
-    search,
-    trips,
-)
+from turnwise.envs.toolworld.airline import parts
+from turnwise.envs.toolworld.airline.parts import DESK, Trip, trips
 from turnwise.envs.toolworld.airline.state import (
     AIRPORTS,
     BAG_PRICE,
@@ -114,7 +104,7 @@ def _about(
 ) -> WishedChange:  # fmt: skip
     arguments: Mapping[str, Json] = given if "user_id" in given else {"reservation_id": trip.key, **given}
     words = {"trip": f"reservation {trip.key}", **fill}
-    return wished(operation, trip.key, arguments, called(draft, trip), fill=words, **more)
+    return wished(operation, trip.key, arguments, parts.called(draft, trip), fill=words, **more)
 
 
 def plain(operation: Operation, trip: Trip, amount: int, **given: Json) -> WishedChange:
@@ -131,14 +121,14 @@ def _cancel(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange
 def _move(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
     """The cheapest flight of another day; which one it is does not matter where no other flight is allowed."""
     day = draft.rng.choice([day for day in DAYS if day > TODAY and day != trip.flight.date])
-    new = cheapest_alone(trip.found.cabin, able_on(draft, trip, day))
+    new = parts.cheapest_alone(trip.found.cabin, parts.able_on(draft, trip, day))
     return moving(operation, draft, trip, day, new)
 
 
 def moving(operation: Operation, draft: StoryDraft, trip: Trip, day: str, new: Flight | None) -> WishedChange:
     cost = Trip(trip.found, new).priced(trip.found.cabin) - trip.paid if new else 0
     given: Mapping[str, Json] = {"new_flight_id": new.flight_id if new else ""}
-    fill, reads = {"there": f"the cheapest flight on {day}", "day": day}, (search(trip.flight, day),)
+    fill, reads = {"there": f"the cheapest flight on {day}", "day": day}, (parts.search(trip.flight, day),)
     return _about(operation, draft, trip, given, fill=fill, amount=cost, reads=reads)
 
 
@@ -179,14 +169,16 @@ def packing(operation: Operation, draft: StoryDraft, trip: Trip, bags: int) -> W
     paid = paid_bags(draft.db.get("users", trip.found.user_id), trip.found, bags)
     given: Mapping[str, Json] = {"bags": bags, "paid_bags": paid}
     fill = {"many": counted(bags, "bag")}
-    return _about(operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=(account(draft),))
+    return _about(
+        operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=(parts.account(draft),)
+    )
 
 
 def _rename(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
     if len(trip.found.passengers) < 2:
         return None
     old = trip.found.passengers[1]
-    return _about(operation, draft, trip, {"old_name": old, "new_name": new_surname(draft, old)})
+    return _about(operation, draft, trip, {"old_name": old, "new_name": parts.new_surname(draft, old)})
 
 
 def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
@@ -194,11 +186,13 @@ def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange 
     late = trip.flight.status in ("delayed", "cancelled")
     if not late and (trip.flight.status == "flown" or draft.rng.random() < 0.6):
         return None
-    amount = compensation(me(draft), trip)
+    amount = compensation(parts.me(draft), trip)
     status = trip.flight.status if late else "delayed"
     said = draft.say("hears of delay", status=status) if draft.rng.random() < 0.6 else ""
     given: Mapping[str, Json] = {"user_id": draft.customer, "amount_dollars": amount}
-    return _about(operation, draft, trip, given, amount=100 * amount, reads=(account(draft),), said=said)
+    return _about(
+        operation, draft, trip, given, amount=100 * amount, reads=(parts.account(draft),), said=said
+    )
 
 
 def _meal(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:

@@ -5,34 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from turnwise.envs.toolworld.airline import operations as desk
-from turnwise.envs.toolworld.airline.operations import (
-    BAGS,
-    CANCEL,
-    CLAIM,
-    INSURE,
-    MEAL,
-    MOVE,
-    RENAME,
-    UPGRADE,
-    may_cancel,
-)  # fmt: skip
-from turnwise.envs.toolworld.airline.parts import (
-    ALONE,
-    DESK,
-    Trip,
-    a_trip,
-    able_on,
-    account,
-    books_for,
-    cheapest_alone,
-    coming,
-    look_at_all,
-    looked_at,
-    me,
-    search,
-    some_trip,
-)  # fmt: skip
+from turnwise.envs.toolworld.airline import operations as changes
+from turnwise.envs.toolworld.airline import parts
+from turnwise.envs.toolworld.airline.parts import Trip
 from turnwise.envs.toolworld.airline.state import CABINS, DAYS, TODAY, Flight
 from turnwise.envs.toolworld.alternatives import (
     SeveralSubjects,
@@ -56,28 +31,30 @@ MEASURES = (
     ("cost most in all", lambda trip: trip.paid, True),
     ("cost least in all", lambda trip: trip.paid, False),
 )
-EXTRAS = (BAGS, MEAL, INSURE)
-WHOLE = (*EXTRAS, RENAME, UPGRADE)  # what can be done with a trip that stays as it is
+EXTRAS = (changes.BAGS, changes.MEAL, changes.INSURE)
+WHOLE = (*EXTRAS, changes.RENAME, changes.UPGRADE)  # what can be done with a trip that stays as it is
 
 
 def ahead(draft: StoryDraft) -> SeveralSubjects:
-    return SeveralSubjects(coming(draft), draft.ways("coming trips"), MEASURES, look_at_all(draft))
+    return SeveralSubjects(
+        parts.coming(draft), draft.ways("coming trips"), MEASURES, parts.look_at_all(draft)
+    )
 
 
 @optional
 def whichever(draft: StoryDraft) -> Stage:
     """Only those trips for which the rules allow it, or which lack it."""
-    trips = coming(draft)
+    trips = parts.coming(draft)
     operation, fits, name = draft.rng.choice((
-        (CANCEL, may_cancel, "every one that your rules let me cancel"),
-        (INSURE, lambda trip: not trip.found.insured, "every one that has no insurance yet"),
+        (changes.CANCEL, changes.may_cancel, "every one that your rules let me cancel"),
+        (changes.INSURE, lambda trip: not trip.found.insured, "every one that has no insurance yet"),
     ))  # fmt: skip
     chosen = [trip for trip in trips if fits(trip)]
     fitting(len(chosen) < len(trips))
     wishes = fitting(each(draft, operation, chosen))
     made = part(draft, wishes[0]._replace(said="").named(it=name), *wishes[1:])
     say = draft.say("whichever trips", among=draft.say("coming trips"), do=made.say)
-    return one(say, look_at_all(draft), made)
+    return one(say, parts.look_at_all(draft), made)
 
 
 # --- two things --------------------------------------------------------------------------------------
@@ -86,13 +63,13 @@ def whichever(draft: StoryDraft) -> Stage:
 @optional
 def two_for_one(draft: StoryDraft) -> Stage:
     """Two things for one trip."""
-    found, operations = some_trip(draft, lambda trip: trip.runs), draft.rng.sample(WHOLE, 2)
+    found, operations = parts.some_trip(draft, lambda trip: trip.runs), draft.rng.sample(WHOLE, 2)
     # else what they cost would depend on which comes first
-    fitting(UPGRADE not in operations or not {MEAL, BAGS} & {*operations})
+    fitting(changes.UPGRADE not in operations or not {changes.MEAL, changes.BAGS} & {*operations})
     trip = fitting(found)
     first = wanted(draft, operations[0], trip)
     second = then(draft, first, operations[1], [trip])
-    return both(draft, DESK.verify(draft), first, fitting(second), "the same trip")
+    return both(draft, parts.DESK.verify(draft), first, fitting(second), "the same trip")
 
 
 @optional
@@ -100,30 +77,32 @@ def two_trips(draft: StoryDraft) -> Stage:
     """Something for one trip, and something for another."""
     found: list[WishedChange] = []
     for _ in range(2):
-        trip = a_trip(draft, lambda trip: trip.runs)
-        wish = wanted(draft, draft.rng.choice((*WHOLE, CANCEL)), trip)
+        trip = parts.a_trip(draft, lambda trip: trip.runs)
+        wish = wanted(draft, draft.rng.choice((*WHOLE, changes.CANCEL)), trip)
         found.append(wish.named(it=f"reservation {trip.key}")._replace(find=()))
-    return both(draft, DESK.verify(draft), found[0], found[1])
+    return both(draft, parts.DESK.verify(draft), found[0], found[1])
 
 
 @optional
 def move_and(draft: StoryDraft) -> Stage:
     """Another day, and something for the trip."""
-    trip = a_trip(draft, lambda trip: trip.flight.status == "scheduled")
-    first = wanted(draft, MOVE, trip)
+    trip = parts.a_trip(draft, lambda trip: trip.flight.status == "scheduled")
+    first = wanted(draft, changes.MOVE, trip)
     after = draft.after(first.call).get("reservations", trip.key)
     moved = Trip(after, draft.db.get("flights", after.flight_id))
     second = then(draft, first, draft.rng.choice(EXTRAS), [moved])
-    return both(draft, DESK.verify(draft), first, fitting(second), "it")
+    return both(draft, parts.DESK.verify(draft), first, fitting(second), "it")
 
 
 @optional
 def cancel_and_claim(draft: StoryDraft) -> Stage:
     """A refund and compensation for a flight that the airline cancelled."""
-    user = me(draft)
-    trip = a_trip(draft, lambda trip: trip.flight.status == "cancelled" and desk.compensation(user, trip) > 0)
-    first, second = wanted(draft, CANCEL, trip), wanted(draft, CLAIM, trip)
-    return both(draft, DESK.verify(draft), first, second, "the flight that you cancelled")
+    user = parts.me(draft)
+    trip = parts.a_trip(
+        draft, lambda trip: trip.flight.status == "cancelled" and changes.compensation(user, trip) > 0
+    )
+    first, second = wanted(draft, changes.CANCEL, trip), wanted(draft, changes.CLAIM, trip)
+    return both(draft, parts.DESK.verify(draft), first, second, "the flight that you cancelled")
 
 
 # --- bookings ----------------------------------------------------------------------------------------
@@ -144,31 +123,31 @@ def book(draft: StoryDraft) -> Stage:
         f for f in draft.db.rows("flights") if f.status == "scheduled" and f.date > TODAY and f.seats[1] > 0
     ]
     wish = fitting(draft.free(flights, lambda f: f"{f.origin}{f.destination}{f.date}"))
-    fitting(books_for(draft, ALONE))
+    fitting(parts.books_for(draft, parts.ALONE))
     route = wish.origin, wish.destination, wish.date
     like = [flight for flight in flights if (flight.origin, flight.destination, flight.date) == route]
-    new = fitting(cheapest_alone("economy", sorted(like, key=lambda flight: flight.prices[1])))
+    new = fitting(parts.cheapest_alone("economy", sorted(like, key=lambda flight: flight.prices[1])))
     say = draft.say("cheapest seat", origin=wish.origin, destination=wish.destination, day=wish.date)
     asked = draft.say("not delayed")
     who = ask("Who will be travelling?", "passengers")
-    look = (*DESK.verify(draft), account(draft), search(wish, wish.date), who)
-    return one(f"{say} {asked}", look, _booking(draft, new, "economy", me(draft).name))
+    look = (*parts.DESK.verify(draft), parts.account(draft), parts.search(wish, wish.date), who)
+    return one(f"{say} {asked}", look, _booking(draft, new, "economy", parts.me(draft).name))
 
 
 @optional
 def cancel_and_book(draft: StoryDraft) -> Stage:
     """One trip given up, and a new one of the same route on another day."""
-    trip = a_trip(draft, may_cancel)
-    first = wanted(draft, CANCEL, trip)
-    name = me(draft).name
+    trip = parts.a_trip(draft, changes.may_cancel)
+    first = wanted(draft, changes.CANCEL, trip)
+    name = parts.me(draft).name
     day = draft.rng.choice([day for day in DAYS if day > TODAY and day != trip.flight.date])
     single = trip._replace(found=trip.found._replace(cabin="economy", passengers=(name,)))
-    new = fitting(cheapest_alone("economy", able_on(draft, single, day)))
+    new = fitting(parts.cheapest_alone("economy", parts.able_on(draft, single, day)))
     key = f"{trip.flight.origin}{trip.flight.destination}{day}"
-    fitting(key not in draft.used and books_for(draft, ALONE))
+    fitting(key not in draft.used and parts.books_for(draft, parts.ALONE))
     draft.used.add(key)  # as a booking of its own does: nobody books the same twice
     second = draft.say("book the same route", day=day)
-    look = (*DESK.verify(draft), *first.looks, account(draft), search(trip.flight, day))
+    look = (*parts.DESK.verify(draft), *first.looks, parts.account(draft), parts.search(trip.flight, day))
     return joined(
         draft, look, part(draft, first._replace(said="")), _booking(draft, new, "economy", name, second)
     )
@@ -177,15 +156,15 @@ def cancel_and_book(draft: StoryDraft) -> Stage:
 @optional
 def book_beside(draft: StoryDraft) -> Stage:
     """A booking for somebody else on the flight of a trip."""
-    found = some_trip(
+    found = parts.some_trip(
         draft, lambda trip: trip.flight.status == "scheduled" and trip.flight.seats[trip.place] > 0
     )
     names = world_words()
     who = f"{draft.rng.choice(names.first)} {draft.rng.choice(names.last)}"
     trip = fitting(found)
-    fitting(books_for(draft, f"The passenger is {who}."))
+    fitting(parts.books_for(draft, f"The passenger is {who}."))
     draft.used.add(trip.key)
-    name = looked_at(draft, trip)
+    name = parts.looked_at(draft, trip)
     say = draft.say("book beside", who=who, it=name.it)
     return one(say, name.find, _booking(draft, trip.flight, trip.found.cabin, who))
 
@@ -193,15 +172,15 @@ def book_beside(draft: StoryDraft) -> Stage:
 @optional
 def cheaper_day(draft: StoryDraft) -> Stage:
     """The cheapest flight of two days."""
-    trip = a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)
+    trip = parts.a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)
     day, other = sorted(draft.rng.sample([day for day in DAYS if day > TODAY and day != trip.flight.date], 2))
-    able = [able_on(draft, trip, day) for day in (day, other)]
+    able = [parts.able_on(draft, trip, day) for day in (day, other)]
     flights = sorted((f for flights in able for f in flights), key=lambda flight: flight.prices[trip.place])
-    new = fitting(cheapest_alone(trip.found.cabin, flights) if all(able) else None)
-    wish = accepted(draft, desk.moving(MOVE, draft, trip, day, new))
-    name = looked_at(draft, trip)
+    new = fitting(parts.cheapest_alone(trip.found.cabin, flights) if all(able) else None)
+    wish = accepted(draft, changes.moving(changes.MOVE, draft, trip, day, new))
+    name = parts.looked_at(draft, trip)
     say = draft.say("cheaper day", it=name.it, day=day, other=other)
-    look = (*name.find, search(trip.flight, day), search(trip.flight, other))
+    look = (*name.find, parts.search(trip.flight, day), parts.search(trip.flight, other))
     return one(say, look, part(draft, wish))
 
 

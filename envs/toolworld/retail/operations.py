@@ -20,20 +20,9 @@ from turnwise.envs.toolworld.operations import (
     owned,
     wished,
 )
+from turnwise.envs.toolworld.retail import parts
 from turnwise.envs.toolworld.retail.actions import WRAP_PRICE
-from turnwise.envs.toolworld.retail.parts import (
-    DESK,
-    PAYS_WITH,
-    called,
-    cheapest_of,
-    me,
-    orders,
-    settles,
-    thing,
-    total_of,
-    variants,
-    why,
-)
+from turnwise.envs.toolworld.retail.parts import DESK, orders
 from turnwise.envs.toolworld.retail.state import OrderLine, RetailItem, RetailOrder, User
 from turnwise.envs.toolworld.story import ask, call
 from turnwise.envs.toolworld.vocabulary import address, listed
@@ -88,8 +77,8 @@ def _about(
     lines: Sequence[OrderLine] = (), fill: Mapping[str, str] = {}, amount: int = 0,
 ) -> WishedChange:  # fmt: skip
     """A wish about an order; ``lines`` are the things in it that it is about."""
-    name, given = called(draft, order, lines), {"order_id": order.order_id, **arguments}
-    things = listed([thing(draft, line.item_id) for line in lines]) if lines else ""
+    name, given = parts.called(draft, order, lines), {"order_id": order.order_id, **arguments}
+    things = listed([parts.thing(draft, line.item_id) for line in lines]) if lines else ""
     words = {"order": f"order {order.order_id}", "things": things, "what": f"{things} in {name.it}", **fill}
     return wished(operation, order.order_id, given, name, fill=words, amount=amount)
 
@@ -102,8 +91,8 @@ def plain(operation: Operation, order: RetailOrder, **given: str) -> WishedChang
 
 
 def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
-    reason = why(draft)
-    wish = _about(operation, draft, order, {"reason": reason.reason}, amount=total_of(order))
+    reason = parts.why(draft)
+    wish = _about(operation, draft, order, {"reason": reason.reason}, amount=parts.total_of(order))
     return wish._replace(
         asks=(ask("Why do you want to cancel it?", "reason"),),
         said=reason.said if draft.rng.random() < 0.6 else "",
@@ -116,7 +105,7 @@ def _send(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wished
 
 
 def _pay(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange | None:
-    others = [payment.id for payment in me(draft).payments if payment.id != order.payment]
+    others = [payment.id for payment in parts.me(draft).payments if payment.id != order.payment]
     return _about(operation, draft, order, {"payment_id": draft.rng.choice(others)}) if others else None
 
 
@@ -135,7 +124,9 @@ def removal(operation: Operation, draft: StoryDraft, order: RetailOrder, line: O
 def _give_back(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     lines = draft.rng.sample(order.lines, draft.rng.randint(1, len(order.lines)))
     methods = (
-        [payment.id for payment in me(draft).payments] if order.user_id == draft.customer else [order.payment]
+        [payment.id for payment in parts.me(draft).payments]
+        if order.user_id == draft.customer
+        else [order.payment]
     )
     return giving_back(operation, draft, order, lines, draft.rng.choice(methods))
 
@@ -155,7 +146,7 @@ def _swap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wished
         return cheapest_swap(operation, draft, order, line)
     old: RetailItem = draft.db.get("items", line.item_id)
     others = [item for item in draft.db.rows("items") if item.product != old.product]
-    able = others if draft.rng.random() < 0.15 else variants(draft, old)
+    able = others if draft.rng.random() < 0.15 else parts.variants(draft, old)
     return swapping(operation, draft, order, line, draft.rng.choice(able))
 
 
@@ -164,7 +155,9 @@ def cheapest_swap(
 ) -> WishedChange | None:  # fmt: skip
     """A swap for the cheapest variant of another colour; one that costs ``least`` cents more, where that is given."""
     old: RetailItem = draft.db.get("items", line.item_id)
-    able = [item for item in cheapest_of(variants(draft, old)).values() if item.colour != old.colour]
+    able = [
+        item for item in parts.cheapest_of(parts.variants(draft, old)).values() if item.colour != old.colour
+    ]
     found = [item for item in able if least is None or item.price >= line.price + least]
     return swapping(operation, draft, order, line, draft.rng.choice(found), cheapest=True) if found else None
 
@@ -174,10 +167,10 @@ def swapping(
 ) -> WishedChange | None:  # fmt: skip
     """A thing of an order is swapped for a variant, which is called by its name or as the cheapest of its colour."""
     amount = new.price - line.price
-    paid = settles(draft, amount)
+    paid = parts.settles(draft, amount)
     if paid is None:
         return None
-    name = thing(draft, new.item_id)
+    name = parts.thing(draft, new.item_id)
     fill = {
         "new_thing": f"the {name}", "new": f"the cheapest {new.colour} {new.product} in stock" if cheapest else f"the {name}",
         "verb": operation.name, "done": f"{operation.name}d",
@@ -192,7 +185,7 @@ def swapping(
         asks=(ask("Which payment method shall the difference go to?", "payment"),),
         # an offer to use a card, to which they say yes, is right as well where they have not named a gift card
         said=said if paid.kind == "gift" or draft.rng.random() < 0.6 else "",
-        knows={"payment": PAYS_WITH[paid.kind]},
+        knows={"payment": parts.PAYS_WITH[paid.kind]},
     )
 
 
@@ -202,8 +195,8 @@ def _other_variant(draft: StoryDraft, wish: WishedChange) -> WishedChange | None
     line = next(line for line in order.lines if line.item_id == wish.arguments["item_id"])
     first: RetailItem = draft.db.get("items", wish.arguments["new_item_id"])
     cheapest = wish.fill["new"] != wish.fill["new_thing"]
-    able = variants(draft, draft.db.get("items", line.item_id))
-    others = [item for item in (cheapest_of(able).values() if cheapest else able) if item != first]
+    able = parts.variants(draft, draft.db.get("items", line.item_id))
+    others = [item for item in (parts.cheapest_of(able).values() if cheapest else able) if item != first]
     found = (
         swapping(wish.operation, draft, order, line, draft.rng.choice(others), cheapest=cheapest)
         if others
@@ -218,7 +211,7 @@ def _other_payment(name: str) -> Callable[[StoryDraft, WishedChange], WishedChan
     """The same wish with another payment as the argument of this name."""
 
     def rethink(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
-        others = [payment.id for payment in me(draft).payments if payment.id != wish.arguments[name]]
+        others = [payment.id for payment in parts.me(draft).payments if payment.id != wish.arguments[name]]
         return wish.given(**{name: draft.rng.choice(others)}) if others else None
 
     return rethink
@@ -266,7 +259,7 @@ RETURN = _CHANGES.operation(
     {"not_owner": _is_own, "status": _DELIVERED, "refund_method": _of_order(_may_get_refund)}, rethink=_other_payment("refund_to"),
 )  # fmt: skip
 HOME = _CHANGES.operation(
-    "home", "change_user_address", lambda draft, own: [me(draft)] if own else [], _move, {}
+    "home", "change_user_address", lambda draft, own: [parts.me(draft)] if own else [], _move, {}
 )
 DISCOUNT = _CHANGES.operation(
     "discount", "", orders(*ANY), _discount, {"not_owner": _is_own, "no_discount": never}
