@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
@@ -108,8 +108,7 @@ Rule: TypeAlias = Callable[[Database, str, Mapping[str, Any]], Sequence[str]]
 """(database before, tool, arguments) → names of the policy's rules that the call breaks."""
 
 Primitive: TypeAlias = "Callable[[StoryDraft], Stage | None]"
-"""Draws one request of a story, or None where the world has nothing that fits it."""
-Params = ParamSpec("Params")
+"""Draws one request of a story; where the world has nothing that fits it, it returns None or raises :class:`NothingFits`."""
 
 
 class NothingFits(Exception):
@@ -127,17 +126,12 @@ def fitting(value: Item | None) -> Item:
     return value
 
 
-def optional(draw: Callable[Params, Stage]) -> Callable[Params, Stage | None]:
-    """A request that is not drawn where nothing fits it."""
-
-    @functools.wraps(draw)
-    def drawn(*args: Params.args, **kwargs: Params.kwargs) -> Stage | None:
-        try:
-            return draw(*args, **kwargs)
-        except NothingFits:
-            return None
-
-    return drawn
+def drawn(primitive: Primitive, draft: StoryDraft) -> Stage | None:
+    """The request, or None where nothing fits it."""
+    try:
+        return primitive(draft)
+    except NothingFits:
+        return None
 
 
 class Deed(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from turnwise.envs.toolworld.cases import domain_of, world
-from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
+from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft, drawn
 from turnwise.envs.toolworld.files.tasks import draw_file_task
 from turnwise.envs.toolworld.knobs import FileDomainKnobs, ToolWorldKnobs
 from turnwise.envs.toolworld.phrases import draw_voice
@@ -92,7 +92,9 @@ def _stages(
     stages: list[Stage] = []
     for number in range(rng.randint(*knobs.requests)):
         trap = domain.traps and rng.random() < knobs.traps
-        stage = _drawn(draft, domain.traps if trap else domain.requests, rng) if number else first(draft)
+        stage = (
+            _drawn(draft, domain.traps if trap else domain.requests, rng) if number else drawn(first, draft)
+        )
         if stage is None:
             return None
         draft.apply(stage)
@@ -116,7 +118,7 @@ def _is_end(domain: Domain, step: PlanStep) -> bool:
 
 def _drawn(draft: StoryDraft, kinds: Mapping[str, Primitive], rng: Random) -> Stage | None:
     for name in rng.sample(sorted(kinds), len(kinds)):
-        stage = kinds[name](draft)
+        stage = drawn(kinds[name], draft)
         if stage is not None:
             return stage
     return None

@@ -18,7 +18,7 @@ from turnwise.envs.toolworld.apps.account import actions as account_actions
 from turnwise.envs.toolworld.apps.account import rules as account_rules
 from turnwise.envs.toolworld.apps.account.parts import enter_as_child
 from turnwise.envs.toolworld.cases import domain_of, world
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft, drawn
 from turnwise.envs.toolworld.operations import (
     broken,
     granted,
@@ -186,7 +186,7 @@ def test_a_wish_after_another_is_one_for_what_the_first_one_leaves():
     """The price of wrapping is that of what is left when something was taken out."""
     seen = 0
     for draft in begin("retail", "left"):
-        stage = domain_of("retail").requests["remove_and"](draft)
+        stage = drawn(domain_of("retail").requests["remove_and"], draft)
         wraps = [step for step in stage.plan if step.name == "wrap_order"] if stage else []
         if stage and wraps:
             order = draft.db.get("orders", wraps[0].arguments["order_id"])

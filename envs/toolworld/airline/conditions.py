@@ -8,7 +8,7 @@ from turnwise.envs.toolworld.airline.parts import Fits, Trip
 from turnwise.envs.toolworld.airline.questions import departure_of
 from turnwise.envs.toolworld.airline.state import INSURANCE_PRICE
 from turnwise.envs.toolworld.alternatives import Lookup, WishPart, compared, decided, left_alone, part
-from turnwise.envs.toolworld.domain import StoryDraft, fitting, optional
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import (
     IMPOSSIBLE,
     Called,
@@ -41,8 +41,12 @@ def _perhaps(draft: StoryDraft, share: float, trip: Trip, *but: Operation) -> Wi
     return _extra(draft, trip, *but) if draft.rng.random() < share else None
 
 
-def _departure(draft: StoryDraft, trip: Trip) -> WishPart:
-    return left_alone(draft, departure_of(trip, "it"))
+def _else_the_trip(
+    draft: StoryDraft, name: Called, condition: str, trip: Trip, wish: WishedChange, it: str = "it", *, share: float = 0.6, holds: bool
+) -> Stage:  # fmt: skip
+    """A change where a condition holds, else something else for the trip, or when it leaves."""
+    other = _perhaps(draft, share, trip) or left_alone(draft, departure_of(trip, "it"))
+    return decided(draft, name.find, condition, (_part(draft, wish, it), other), holds=holds)
 
 
 def _if_priced(
@@ -55,7 +59,6 @@ def _if_priced(
     return decided(draft, (*name.find, *wish.reads), condition.say, branches, holds=condition.holds)
 
 
-@optional
 def refundable(draft: StoryDraft) -> Stage:
     """Cancelled if the rules allow it, else made the best of."""
     holds = draft.rng.random() < 0.5
@@ -63,11 +66,9 @@ def refundable(draft: StoryDraft) -> Stage:
     wish = wanted(draft, changes.CANCEL, trip, "" if holds else "cancellation_rules")
     name = parts.looked_at(draft, trip)
     condition = draft.say("may be cancelled", it=name.it)
-    other = _perhaps(draft, 0.7, trip) or _departure(draft, trip)
-    return decided(draft, name.find, condition, (_part(draft, wish), other), holds=holds)
+    return _else_the_trip(draft, name, condition, trip, wish, share=0.7, holds=holds)
 
 
-@optional
 def insured(draft: StoryDraft) -> Stage:
     """Cancelled where it is insured, insured where it is not."""
     fresh, holds = not draft.used, draft.rng.random() < 0.5
@@ -102,7 +103,6 @@ def _movable(draft: StoryDraft) -> tuple[Trip, WishedChange]:
     return trip, wanted(draft, changes.MOVE, trip).named(there="that flight")
 
 
-@optional
 def move_within(draft: StoryDraft) -> Stage:
     """Another day, if that is not too dear."""
     trip, move = _movable(draft)
@@ -113,7 +113,6 @@ def move_within(draft: StoryDraft) -> Stage:
     return _if_priced(draft, name, move, what, other)
 
 
-@optional
 def leaves_by(draft: StoryDraft) -> Stage:
     """Another day, if the flight leaves early enough."""
     trip, move = _movable(draft)
@@ -132,7 +131,6 @@ def _below_business(trip: Trip) -> bool:
     return trip.runs and trip.found.cabin != "business"
 
 
-@optional
 def upgrade_within(draft: StoryDraft) -> Stage:
     """Business, if that is not too dear."""
     trip = parts.a_trip(draft, _below_business)
@@ -142,7 +140,6 @@ def upgrade_within(draft: StoryDraft) -> Stage:
     return _if_priced(draft, name, wish, what, _perhaps(draft, 0.6, trip))
 
 
-@optional
 def seats_left(draft: StoryDraft) -> Stage:
     """Business, if it is empty enough."""
     trip = parts.a_trip(draft, _below_business)
@@ -188,7 +185,6 @@ def _late_or_not(draft: StoryDraft, fits: Fits, *statuses: str) -> tuple[Trip, C
     return trip, parts.looked_at(draft, trip), holds
 
 
-@optional
 def late(draft: StoryDraft) -> Stage:
     """Compensation for a flight that is not on time, else something for the trip."""
     user = parts.me(draft)
@@ -197,22 +193,20 @@ def late(draft: StoryDraft) -> Stage:
     )
     due, condition = changes.compensation(user, trip), draft.say("is late or cancelled", it=name.it)
     wish = changes.plain(changes.CLAIM, trip, 100 * due, user_id=draft.customer, amount_dollars=due)
-    other = _perhaps(draft, 0.6, trip) or _departure(draft, trip)
-    branches = _part(draft, wish, "that"), other
-    return decided(draft, (*name.find, parts.account(draft)), condition, branches, holds=holds)
+    read = Called(name.it, (*name.find, parts.account(draft)))
+    return _else_the_trip(draft, read, condition, trip, wish, "that", holds=holds)
 
 
-@optional
 def grounded(draft: StoryDraft) -> Stage:
     """A refund where the airline cancelled the flight, else something for the trip."""
     trip, name, holds = _late_or_not(draft, lambda trip: True, "cancelled")
-    condition = draft.say("was cancelled by you", it=name.it)
-    other = _perhaps(draft, 0.6, trip) or _departure(draft, trip)
-    branches = _part(draft, changes.plain(changes.CANCEL, trip, trip.paid), "my reservation"), other
-    return decided(draft, name.find, condition, branches, holds=holds)
+    condition, wish = (
+        draft.say("was cancelled by you", it=name.it),
+        changes.plain(changes.CANCEL, trip, trip.paid),
+    )
+    return _else_the_trip(draft, name, condition, trip, wish, "my reservation", holds=holds)
 
 
-@optional
 def bags_free(draft: StoryDraft) -> Stage:
     """Bags, if they cost nothing."""
     user, number, holds = parts.me(draft), draft.rng.randint(1, 4), draft.rng.random() < 0.5
@@ -227,7 +221,6 @@ def bags_free(draft: StoryDraft) -> Stage:
     )
 
 
-@optional
 def downgrade_for(draft: StoryDraft) -> Stage:
     """Economy, if enough comes back."""
     trip = parts.a_trip(draft, lambda trip: trip.runs and trip.found.cabin == "business")

@@ -19,7 +19,7 @@ from turnwise.envs.toolworld.alternatives import (
     part,
     then,
 )
-from turnwise.envs.toolworld.domain import StoryDraft, fitting, optional
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.operations import WishedChange, accepted, wanted
 from turnwise.envs.toolworld.story import Stage, ask, call, confirmed
@@ -41,7 +41,6 @@ def ahead(draft: StoryDraft) -> SeveralSubjects:
     )
 
 
-@optional
 def whichever(draft: StoryDraft) -> Stage:
     """Only those trips for which the rules allow it, or which lack it."""
     trips = parts.coming(draft)
@@ -60,7 +59,6 @@ def whichever(draft: StoryDraft) -> Stage:
 # --- two things --------------------------------------------------------------------------------------
 
 
-@optional
 def two_for_one(draft: StoryDraft) -> Stage:
     """Two things for one trip."""
     found, operations = parts.some_trip(draft, lambda trip: trip.runs), draft.rng.sample(WHOLE, 2)
@@ -72,7 +70,6 @@ def two_for_one(draft: StoryDraft) -> Stage:
     return both(draft, parts.DESK.verify(draft), first, fitting(second), "the same trip")
 
 
-@optional
 def two_trips(draft: StoryDraft) -> Stage:
     """Something for one trip, and something for another."""
     found: list[WishedChange] = []
@@ -83,7 +80,6 @@ def two_trips(draft: StoryDraft) -> Stage:
     return both(draft, parts.DESK.verify(draft), found[0], found[1])
 
 
-@optional
 def move_and(draft: StoryDraft) -> Stage:
     """Another day, and something for the trip."""
     trip = parts.a_trip(draft, lambda trip: trip.flight.status == "scheduled")
@@ -94,7 +90,6 @@ def move_and(draft: StoryDraft) -> Stage:
     return both(draft, parts.DESK.verify(draft), first, fitting(second), "it")
 
 
-@optional
 def cancel_and_claim(draft: StoryDraft) -> Stage:
     """A refund and compensation for a flight that the airline cancelled."""
     user = parts.me(draft)
@@ -116,7 +111,6 @@ def _booking(draft: StoryDraft, flight: Flight, cabin: str, passenger: str, say:
     return WishPart(say, steps, report, tells, "What does the new booking cost?")
 
 
-@optional
 def book(draft: StoryDraft) -> Stage:
     """The cheapest seat on a day."""
     flights: list[Flight] = [
@@ -134,7 +128,6 @@ def book(draft: StoryDraft) -> Stage:
     return one(f"{say} {asked}", look, _booking(draft, new, "economy", parts.me(draft).name))
 
 
-@optional
 def cancel_and_book(draft: StoryDraft) -> Stage:
     """One trip given up, and a new one of the same route on another day."""
     trip = parts.a_trip(draft, changes.may_cancel)
@@ -153,7 +146,6 @@ def cancel_and_book(draft: StoryDraft) -> Stage:
     )
 
 
-@optional
 def book_beside(draft: StoryDraft) -> Stage:
     """A booking for somebody else on the flight of a trip."""
     found = parts.some_trip(
@@ -169,7 +161,6 @@ def book_beside(draft: StoryDraft) -> Stage:
     return one(say, name.find, _booking(draft, trip.flight, trip.found.cabin, who))
 
 
-@optional
 def cheaper_day(draft: StoryDraft) -> Stage:
     """The cheapest flight of two days."""
     trip = parts.a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)

@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import get_args
 
 from turnwise.data_file import data_file, text_file
@@ -37,8 +38,10 @@ DOMAIN = Domain(
     acts=ACTS,
     requests={
         **requests(
-            OPERATIONS, questions.status, questions.departure, questions.seats, questions.fare, questions.credit, *CONDITIONS, *SEVERAL,
+            OPERATIONS, questions.status, questions.departure, questions.credit, *CONDITIONS, *SEVERAL,
         ),
+        "seats": partial(questions.of_flight, price=False),
+        "fare": partial(questions.of_flight, price=True),
         "best": lambda draft: best(draft, ahead(draft), (*EXTRAS, CANCEL, UPGRADE)),
         "best_and_rest": lambda draft: best_and_rest(draft, ahead(draft), CANCEL, EXTRAS),
         "every": lambda draft: every(draft, ahead(draft), (*EXTRAS, CANCEL), "each of {}"),

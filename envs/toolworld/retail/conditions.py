@@ -11,7 +11,7 @@ from turnwise.envs.toolworld.alternatives import (
     limit_for,
     part,
 )
-from turnwise.envs.toolworld.domain import StoryDraft, fitting, optional
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import Operation, accepted, wanted, wish_for
 from turnwise.envs.toolworld.retail import operations as changes
 from turnwise.envs.toolworld.retail import parts
@@ -21,7 +21,6 @@ from turnwise.envs.toolworld.story import Stage, call
 from turnwise.envs.toolworld.vocabulary import with_article
 
 
-@optional
 def unsent(draft: StoryDraft) -> Stage:
     """Change an order while that is possible, else hear how far it is, or give it back."""
     holds = draft.rng.random() < 0.5
@@ -37,7 +36,6 @@ def unsent(draft: StoryDraft) -> Stage:
     return decided(draft, name.find, condition, (part(draft, wish.named(it="it")), other), holds=holds)
 
 
-@optional
 def unsent_or_back(draft: StoryDraft) -> Stage:
     """Get rid of an order, whether it came already or not."""
     came = draft.rng.random() < 0.5
@@ -64,7 +62,6 @@ def _otherwise(draft: StoryDraft, order: RetailOrder, line: OrderLine, what: str
     return part(draft, wanted(draft, changes.CANCEL, order).named(it="the whole order"))
 
 
-@optional
 def within(draft: StoryDraft, operation: Operation) -> Stage:
     """The cheapest variant of another colour, if it is not too dear."""
     order = parts.an_order(draft, "pending" if operation is changes.CHANGE else "delivered")
@@ -85,7 +82,6 @@ def within(draft: StoryDraft, operation: Operation) -> Stage:
     return decided(draft, (*name.find, *wish.reads), condition.say, (first, other), holds=condition.holds)
 
 
-@optional
 def in_stock(draft: StoryDraft) -> Stage:
     """Another variant if there is one, else without the thing."""
     found, holds = parts.some_order(draft, "pending", "delivered"), draft.rng.random() < 0.5
@@ -106,7 +102,6 @@ def in_stock(draft: StoryDraft) -> Stage:
     return decided(draft, look, condition, (first, other), holds=holds)
 
 
-@optional
 def gift_pays(draft: StoryDraft) -> Stage:
     """Pay with the gift card if it holds enough."""
     order, gift, fresh = parts.an_order(draft, "pending"), fitting(parts.gift_of(draft)), not draft.used
@@ -132,7 +127,6 @@ def gift_pays(draft: StoryDraft) -> Stage:
     return decided(draft, look, condition, (pay, other), holds=gift.balance >= total)
 
 
-@optional
 def budget(draft: StoryDraft) -> Stage:
     """An order that costs too much loses its dearest thing, else it becomes a present or stays as it is."""
     order = parts.an_order(draft, "pending")

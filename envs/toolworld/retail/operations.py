@@ -13,7 +13,6 @@ from turnwise.envs.toolworld.operations import (
     ChangeTable,
     Kept,
     Operation,
-    Patch,
     WishedChange,
     about,
     never,
@@ -65,15 +64,11 @@ _UNCHANGED = _of_order(lambda db, order, given: not order.changed)
 _VARIANT = {"other_product": _is_same_product, "out_of_stock": _is_in_stock}
 
 
-def _changed(draft: StoryDraft, order: RetailOrder) -> Sequence[Patch]:
-    return [("orders", order.order_id, {"changed": True})]
-
-
 # --- wishes ------------------------------------------------------------------------------------------
 
 
 def _about(
-    operation: Operation, draft: StoryDraft, order: RetailOrder, arguments: Mapping[str, Json], *,
+    operation: Operation, draft: StoryDraft, order: RetailOrder, arguments: Mapping[str, Json] = {}, *,
     lines: Sequence[OrderLine] = (), fill: Mapping[str, str] = {}, amount: int = 0,
 ) -> WishedChange:  # fmt: skip
     """A wish about an order; ``lines`` are the things in it that it is about."""
@@ -100,17 +95,15 @@ def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish
     )
 
 
-def _send(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
-    return _about(operation, draft, order, {"address": address(draft.rng)})
+def _other(draft: StoryDraft, payment_id: Json) -> str | None:
+    """Another payment of the customer."""
+    others = [payment.id for payment in parts.me(draft).payments if payment.id != payment_id]
+    return draft.rng.choice(others) if others else None
 
 
 def _pay(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange | None:
-    others = [payment.id for payment in parts.me(draft).payments if payment.id != order.payment]
-    return _about(operation, draft, order, {"payment_id": draft.rng.choice(others)}) if others else None
-
-
-def _wrap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
-    return _about(operation, draft, order, {}, amount=WRAP_PRICE * len(order.lines))
+    other = _other(draft, order.payment)
+    return _about(operation, draft, order, {"payment_id": other}) if other else None
 
 
 def _remove(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
@@ -197,11 +190,9 @@ def _other_variant(draft: StoryDraft, wish: WishedChange) -> WishedChange | None
     cheapest = wish.fill["new"] != wish.fill["new_thing"]
     able = parts.variants(draft, draft.db.get("items", line.item_id))
     others = [item for item in (parts.cheapest_of(able).values() if cheapest else able) if item != first]
-    found = (
-        swapping(wish.operation, draft, order, line, draft.rng.choice(others), cheapest=cheapest)
-        if others
-        else None
-    )
+    if not others:
+        return None
+    found = swapping(wish.operation, draft, order, line, draft.rng.choice(others), cheapest=cheapest)
     if found is None or found.arguments["payment_id"] != wish.arguments["payment_id"]:
         return None
     return found._replace(find=wish.find, asks=wish.asks, said=wish.said)
@@ -211,8 +202,8 @@ def _other_payment(name: str) -> Callable[[StoryDraft, WishedChange], WishedChan
     """The same wish with another payment as the argument of this name."""
 
     def rethink(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
-        others = [payment.id for payment in parts.me(draft).payments if payment.id != wish.arguments[name]]
-        return wish.given(**{name: draft.rng.choice(others)}) if others else None
+        other = _other(draft, wish.arguments[name])
+        return wish.given(**{name: other}) if other else None
 
     return rethink
 
@@ -222,46 +213,44 @@ def _move(operation: Operation, draft: StoryDraft, user: User) -> WishedChange:
     return WishedChange(operation, "home", {"user_id": user.user_id, "address": new}, {"address": new})
 
 
-def _discount(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
-    return _about(operation, draft, order, {}, fill={"share": str(draft.rng.choice((5, 10, 15, 20, 30)))})
-
-
 # --- the changes -------------------------------------------------------------------------------------
 
 _CHANGES = ChangeTable("turnwise.envs.toolworld.retail", DESK)
-_NEW: Mapping[str, Kept] = {"not_owner": _is_own, "status": _PENDING}
+_ONCE: Mapping[str, Any] = {"prepare": {"changed_before": lambda draft, order: [("orders", order.order_id, {"changed": True})]}}  # fmt: skip
 _SWAPS: Mapping[str, Any] = {"read_for": ("other_product", "out_of_stock"), "rethink": _other_variant}
-_ONCE: Mapping[str, Any] = {"prepare": {"changed_before": _changed}}
-CANCEL = _CHANGES.operation(
-    "cancel", "cancel_order", orders(*ANY), _cancel, {**_NEW, "cancel_reason": lambda db, customer, given: bool(given["reason"])},
-    asked_for=("cancel_reason",),
+
+
+def _change(
+    name: str, tool: str, draw: Callable[[Operation, StoryDraft, RetailOrder], WishedChange | None], may: Mapping[str, Kept] = {}, *,
+    status: Kept = _PENDING, of: Sequence[str] = UNSENT, **more: Any,
+) -> Operation:  # fmt: skip
+    """A change that an order's owner may have in a status; it is wished for orders ``of`` some statuses."""
+    rules = {"not_owner": _is_own, "status": status, **may}
+    return _CHANGES.operation(name, tool, orders(*of), draw, rules, **more)
+
+
+CANCEL = _change(
+    "cancel", "cancel_order", _cancel, {"cancel_reason": lambda db, customer, given: bool(given["reason"])}, of=ANY, asked_for=("cancel_reason",)
 )  # fmt: skip
-CHANGE = _CHANGES.operation(
-    "change", "change_item", orders(*UNSENT), _swap, {**_NEW, "changed_before": _UNCHANGED, **_VARIANT}, **_SWAPS, **_ONCE
-)  # fmt: skip
-EXCHANGE = _CHANGES.operation(
-    "exchange", "exchange_item", orders("processed", "delivered"), _swap,
-    {"not_owner": _is_own, "status": _DELIVERED, **_VARIANT}, **_SWAPS,
-)  # fmt: skip
-ADDRESS = _CHANGES.operation(
-    "address", "change_address", orders(*UNSENT), _send, _NEW, shares=("address",),
-    rethink=lambda draft, wish: wish.given(address=address(draft.rng)),
-)  # fmt: skip
-PAYMENT = _CHANGES.operation(
-    "payment", "change_payment", orders(*UNSENT), _pay, _NEW, rethink=_other_payment("payment_id")
+CHANGE = _change(
+    "change", "change_item", _swap, {"changed_before": _UNCHANGED, **_VARIANT}, **_SWAPS, **_ONCE
 )
-REMOVE = _CHANGES.operation(
-    "remove", "remove_item", orders(*UNSENT), _remove, {**_NEW, "changed_before": _UNCHANGED}, **_ONCE
-)
-WRAP = _CHANGES.operation("wrap", "wrap_order", orders(*UNSENT), _wrap, _NEW)
-RETURN = _CHANGES.operation(
-    "return", "return_items", orders(*ANY), _give_back,
-    {"not_owner": _is_own, "status": _DELIVERED, "refund_method": _of_order(_may_get_refund)}, rethink=_other_payment("refund_to"),
+EXCHANGE = _change("exchange", "exchange_item", _swap, _VARIANT, status=_DELIVERED, of=ANY[1:], **_SWAPS)
+ADDRESS = _change(
+    "address", "change_address", lambda operation, draft, order: _about(operation, draft, order, {"address": address(draft.rng)}),
+    shares=("address",), rethink=lambda draft, wish: wish.given(address=address(draft.rng)),
 )  # fmt: skip
-HOME = _CHANGES.operation(
-    "home", "change_user_address", lambda draft, own: [parts.me(draft)] if own else [], _move, {}
-)
+PAYMENT = _change("payment", "change_payment", _pay, rethink=_other_payment("payment_id"))
+REMOVE = _change("remove", "remove_item", _remove, {"changed_before": _UNCHANGED}, **_ONCE)
+WRAP = _change(
+    "wrap", "wrap_order", lambda operation, draft, order: _about(operation, draft, order, amount=WRAP_PRICE * len(order.lines))
+)  # fmt: skip
+RETURN = _change(
+    "return", "return_items", _give_back, {"refund_method": _of_order(_may_get_refund)}, status=_DELIVERED, of=ANY, rethink=_other_payment("refund_to")
+)  # fmt: skip
+HOME = _CHANGES.operation("home", "change_user_address", lambda draft, own: [parts.me(draft)] if own else [], _move, {})  # fmt: skip
 DISCOUNT = _CHANGES.operation(
-    "discount", "", orders(*ANY), _discount, {"not_owner": _is_own, "no_discount": never}
-)
+    "discount", "", orders(*ANY), lambda operation, draft, order: _about(operation, draft, order, fill={"share": str(draft.rng.choice((5, 10, 15, 20, 30)))}),
+    {"not_owner": _is_own, "no_discount": never},
+)  # fmt: skip
 OPERATIONS = (CANCEL, CHANGE, EXCHANGE, ADDRESS, PAYMENT, REMOVE, WRAP, RETURN, HOME, DISCOUNT)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from turnwise.envs.toolworld.alternatives import Lookup, question
-from turnwise.envs.toolworld.domain import StoryDraft, fitting, optional
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.retail.operations import ANY
 from turnwise.envs.toolworld.retail.parts import (
     DESK,
@@ -29,21 +31,13 @@ def price_of(order: RetailOrder, it: str = "it") -> Lookup:
     return Lookup((f"the total of {it}",), "money", total_of(order), "The total is {}.")
 
 
-@optional
-def status(draft: StoryDraft) -> Stage:
+def of_order(draft: StoryDraft, known: Callable[[RetailOrder, str], Lookup], things: int = 1) -> Stage:
+    """Something about an order with that many things in it at least."""
     order = an_order(draft, *ANY)
     draft.used.add(order.order_id)
     name = looked_at(draft, order)
-    return question(draft, status_of(order, name.it), name.find)
-
-
-@optional
-def total(draft: StoryDraft) -> Stage:
-    order = an_order(draft, *ANY)
-    draft.used.add(order.order_id)
-    name = looked_at(draft, order)
-    fitting(len(order.lines) > 1)
-    return question(draft, price_of(order, name.it), name.find)
+    fitting(len(order.lines) >= things)
+    return question(draft, known(order, name.it), name.find)
 
 
 def _unbought(draft: StoryDraft) -> list[RetailItem]:
@@ -56,7 +50,6 @@ def _of_product(draft: StoryDraft, known: Lookup, product: str) -> Stage:
     return question(draft, known, (call("get_product", product=product),))
 
 
-@optional
 def price(draft: StoryDraft) -> Stage:
     item: RetailItem = fitting(draft.free(_unbought(draft), lambda item: item.product))
     what = f"the price of the {thing(draft, item.item_id)}"
@@ -72,7 +65,6 @@ def _in_stock(draft: StoryDraft, product: str) -> list[RetailItem]:
     return [item for item in draft.db.rows("items") if item.product == product and item.in_stock]
 
 
-@optional
 def cheapest(draft: StoryDraft) -> Stage:
     product = _product(draft)
     price = min(item.price for item in fitting(_in_stock(draft, product)))
@@ -80,14 +72,12 @@ def cheapest(draft: StoryDraft) -> Stage:
     return _of_product(draft, Lookup(what, "money", price, "The cheapest one costs {}."), product)
 
 
-@optional
 def count(draft: StoryDraft) -> Stage:
     product = _product(draft)
     what, number = draft.ways("number of variants", product=product), len(_in_stock(draft, product))
     return _of_product(draft, Lookup(what, "count", number, "There are {} variants in stock."), product)
 
 
-@optional
 def balance(draft: StoryDraft) -> Stage:
     gift = fitting("balance" not in draft.used and gift_of(draft))
     what, topics = draft.ways("balance", gift=gift.id), frozenset(("balance",))

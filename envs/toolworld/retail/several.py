@@ -15,7 +15,7 @@ from turnwise.envs.toolworld.alternatives import (
     part,
     then,
 )
-from turnwise.envs.toolworld.domain import StoryDraft, fitting, optional
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.operations import (
     Called,
@@ -58,7 +58,6 @@ def _is_touched(draft: StoryDraft) -> bool:
     return any(order.order_id in draft.used for order in parts.mine(draft))
 
 
-@optional
 def clear_all(draft: StoryDraft) -> Stage:
     """Draw the wish to cancel all that was not sent and to return all that was delivered."""
     came, unsent = parts.all_orders(draft, "delivered"), parts.all_orders(draft, "pending")
@@ -74,7 +73,6 @@ def clear_all(draft: StoryDraft) -> Stage:
     return joined(draft, parts.look_at_all(draft), first, other)
 
 
-@optional
 def moved_house(draft: StoryDraft) -> Stage:
     """A new address for the account and for what is not sent yet."""
     orders = parts.all_orders(draft, "pending")
@@ -87,7 +85,6 @@ def moved_house(draft: StoryDraft) -> Stage:
     return joined(draft, parts.look_at_all(draft), part(draft, home), part(draft, *same), say)
 
 
-@optional
 def dearest_back(draft: StoryDraft) -> Stage:
     """The dearest thing that was delivered, in whichever order it came."""
     came = [] if _is_touched(draft) else parts.all_orders(draft, "delivered")
@@ -115,7 +112,6 @@ def _twice(draft: StoryDraft) -> tuple[RetailOrder, OrderLine]:
     return more
 
 
-@optional
 def bought_twice(draft: StoryDraft) -> Stage:
     """Of a kind of thing that two orders have, the dearer one goes back, or out of its order."""
     order, line = _twice(draft)
@@ -135,7 +131,6 @@ def bought_twice(draft: StoryDraft) -> Stage:
 # --- like another order ------------------------------------------------------------------------------
 
 
-@optional
 def pay_like(draft: StoryDraft) -> Stage:
     """An order is paid with what another one was paid with."""
     order = parts.an_order(draft, "pending")
@@ -145,7 +140,6 @@ def pay_like(draft: StoryDraft) -> Stage:
     return _like(draft, wish, ("the payment method of {}", "whatever {} is paid with"), model)
 
 
-@optional
 def send_like(draft: StoryDraft) -> Stage:
     """An order goes where another one goes, or where the account's owner lives."""
     fresh, found, model = (
@@ -184,7 +178,6 @@ def _like(
 # --- two things --------------------------------------------------------------------------------------
 
 
-@optional
 def same_order(draft: StoryDraft, operations: Sequence[Operation], it: str) -> Stage:
     """One of some changes, and another of the order as a whole, which leaves what the first is about alone."""
     found, operation = parts.some_order(draft, "pending"), draft.rng.choice(operations)
@@ -195,7 +188,6 @@ def same_order(draft: StoryDraft, operations: Sequence[Operation], it: str) -> S
     return both(draft, parts.DESK.verify(draft), first, fitting(second), it)
 
 
-@optional
 def two_orders(draft: StoryDraft, status: tuple[str, str]) -> Stage:
     """Something for one order, and something for another."""
     first_status, second_status = draft.rng.sample(status, 2)

@@ -34,10 +34,12 @@ def _transfer(draft: StoryDraft) -> Stage:
 REQUESTS: dict[str, Primitive] = {
     **requests(
         OPERATIONS,
-        questions.status, questions.total, questions.price, questions.cheapest, questions.count, questions.balance,
+        questions.price, questions.cheapest, questions.count, questions.balance,
         conditions.unsent, conditions.unsent_or_back, conditions.in_stock, conditions.gift_pays, conditions.budget,
         several.clear_all, several.moved_house, several.dearest_back, several.bought_twice, several.pay_like, several.send_like,
     ),
+    "status": partial(questions.of_order, known=questions.status_of),
+    "total": partial(questions.of_order, known=questions.price_of, things=2),
     "best": lambda draft: best(draft, several.unsent(draft), (CANCEL, *several.WHOLE)),
     "best_and_rest": lambda draft: best_and_rest(draft, several.unsent(draft), CANCEL, (WRAP, ADDRESS)),
     "every": lambda draft: every(draft, several.unsent(draft), (CANCEL, WRAP, ADDRESS)),
