@@ -41,7 +41,7 @@ FACTS = {
 }  # fmt: skip
 """Facts that the user of every scene could tell."""
 _BACK = frozenset(
-    ("doubt", "other", "still", "not_yet", "as_said", "vague", "puzzled", "not_that", "and_now", "too_much")
+    ["doubt", "other", "still", "not_yet", "as_said", "vague", "puzzled", "not_that", "and_now", "too_much"]
 )
 _CALM = frozenset(("wait", "wont", "and_now", "as_said", "still", "not_yet"))
 _DONE = frozenset(("tell_done", "tell_fact", "ask_else", "goodbye"))
@@ -55,6 +55,11 @@ _ASKS = re.compile(
 """Beginning of a request that wants to know something and nothing else."""
 _PEOPLE = ("customers", "users", "accounts")
 """Names of the table of those who may call."""
+_LEARNT: Mapping[str, Mapping[str, Json]] = {
+    "airplane mode is on": {"airplane": True}, "APN is wrong": {"apn": "wrong"}, "SIM is missing": {"sim": "missing"},
+    "mobile data is off": {"data": False, "saver": True},
+}  # fmt: skip
+"""What an agent has found out about a phone → the state that it is in."""
 _OTHER = Stage("And then there is another thing that I want to ask you.", ())
 
 
@@ -108,35 +113,25 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
         tells = (Fact("count", "5"),)
     proposed = context["proposed"] or {}
     stage = Stage(
-        opening,
-        (),
-        tells=tells,
-        again=request if tells else "",
-        check="works" if trouble else "",
+        opening, (), tells=tells, again=request if tells else "", check="works" if trouble else "",
         wants=_wants(name, request, {**_fair(line), **proposed}),
         quiet=bool(tells) and _ASKS.match(request) is not None and not agreed and not (acts & {"tell_done"}),
-    )
+    )  # fmt: skip
     base = world(name, "sentences", 24)
     customer = _customer(name)
     db = base.update("phones", customer, **_phone(learnt)) if name == "telecom" else base
     if trouble and "repaired" not in learnt and not _phone(learnt) and "airplane mode is off" not in opening:
         db = db.update("phones", customer, airplane=True)
     stages = (stage,) if "settled" in request else (stage, _OTHER)
-    story = Story(
-        customer,
-        stages,
-        {"request": request, **{slot: FACTS[slot] for slot in domain.slots if slot in FACTS}},
-        voice=_voice(),
-    )
+    facts = {"request": request, **{slot: FACTS[slot] for slot in domain.slots if slot in FACTS}}
+    story = Story(customer, stages, facts, voice=_voice())
     done = "tell_done" in acts and bool({"thank", "next_request"} & {*line["should"]})
     served = fulfilled or done or (agreed and bool(acts & _DONE))
     rest = {name: value for name, value in proposed.items() if name not in ("action", "price")}
-    offer = (
-        Proposal(frozenset((str(proposed["action"]),)), named=Named(values_of(domain, rest)))
-        if agreed
-        else None
-    )
-    user = UserState(served=served, agreed=(offer,) if offer else (), consent=agreed)
+    offers: tuple[Proposal, ...] = ()
+    if agreed:
+        offers = (Proposal(frozenset((str(proposed["action"]),)), named=Named(values_of(domain, rest))),)
+    user = UserState(served=served, agreed=offers, consent=agreed)
     return SpokenScene(domain, story, user, db)
 
 
@@ -163,16 +158,8 @@ def _wants(domain: str, request: str, proposed: Mapping[str, Json]) -> tuple[str
 
 def _phone(learnt: str) -> dict[str, Json]:
     """The state of the phone that an agent has found out."""
-    fields: dict[str, Json] = {}
-    if "airplane mode is on" in learnt:
-        fields["airplane"] = True
-    if "APN is wrong" in learnt:
-        fields["apn"] = "wrong"
-    if "SIM is missing" in learnt:
-        fields["sim"] = "missing"
-    if "mobile data is off" in learnt:
-        fields |= {"data": False, "saver": True}
-    return fields
+    found = (fields for words, fields in _LEARNT.items() if words in learnt)
+    return {name: value for fields in found for name, value in fields.items()}
 
 
 def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
@@ -183,38 +170,27 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
     touched = any(
         after.db.tables.get(table) != scene.db.tables.get(table) for table in ("phones", "bills", "orders")
     )
-    found: set[str] = set()
-    if (user.over and not (before.served or before.stage)) or user.patience <= 0:
-        found.add("end_talk")
-    if on and not (before.served or scene.story.stages[0].quiet or _sees(scene)):
-        found.add("skip_request")
-    if "yes_if" in said:
-        found.add("consent_if")
-    elif "yes" in said or (user.agreed != before.agreed and user.agreed and not on):
-        found.add("consent")
-    if touched:
-        found.add("touched")
-    if user.patience < before.patience:
-        found.add("lose_patience")
-    if on:
-        found |= {"next_request", "thank"}
-    if user.did - before.did:
-        found |= {"do_deed"} if touched or user.did - before.did else set()
-        found |= set() if touched else {"report"}
-    if "broken" in said or (scene.story.stages[0].check and on):
-        found |= {"report", "do_deed"}
-    if any(fact in text for slot, fact in scene.story.facts.items() if slot != "request") or said & {
-        "unknown",
-        "as_said",
-    }:
-        found.add("answer_fact")
-    if said & {"not_that", "too_much"}:
-        found.add("decline")
-    if said & {"wait", "bye"}:
-        found.add("thank")
-    if said & _BACK or (scene.story.stages[0].again in (text, "") and text.endswith("?")):
-        found.add("ask_back")
-    if said & _CALM and not (found & {"next_request", "consent", "touched", "lose_patience"}):
+    sees, did = scene.story.stages[0].check, bool(user.did - before.did)
+    told = any(fact in text for slot, fact in scene.story.facts.items() if slot != "request")
+    agrees = "yes" in said or (user.agreed != before.agreed and user.agreed and not on)
+    asks = scene.story.stages[0].again in (text, "") and text.endswith("?")
+    effects = {
+        "end_talk": (user.over and not (before.served or before.stage)) or user.patience <= 0,
+        "skip_request": on and not (before.served or scene.story.stages[0].quiet or _sees(scene)),
+        "consent_if": "yes_if" in said,
+        "consent": agrees and "yes_if" not in said,
+        "touched": touched,
+        "lose_patience": user.patience < before.patience,
+        "next_request": on,
+        "thank": on or said & {"wait", "bye"},
+        "do_deed": did or "broken" in said or (sees and on),
+        "report": (did and not touched) or "broken" in said or (sees and on),
+        "answer_fact": told or said & {"unknown", "as_said"},
+        "decline": said & {"not_that", "too_much"},
+        "ask_back": said & _BACK or asks,
+    }
+    found = {name for name, seen in effects.items() if seen}
+    if said & _CALM and not found & {"next_request", "consent", "touched", "lose_patience"}:
         found.add("wait")
     return frozenset(found)
 
