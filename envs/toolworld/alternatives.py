@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
-from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, sentence, wish_for
+from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, sentence, wanted, wish_for
 from turnwise.envs.toolworld.story import PlanStep, Stage, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
 
@@ -192,46 +192,37 @@ class SeveralSubjects(NamedTuple):
 
     subjects: Sequence[Any]
     among: tuple[str, ...]
-    measures: tuple[
-        tuple[str, Callable[[Any], Any], bool], ...
-    ]  # what is true of one, by what, and whether the most
+    # what is true of one, by what, and whether the most
+    measures: tuple[tuple[str, Callable[[Any], Any], bool], ...]
     look: tuple[PlanStep, ...]
 
 
-def _pick(draft: StoryDraft, group: SeveralSubjects) -> tuple[str, Any] | None:
+def _pick(draft: StoryDraft, group: SeveralSubjects) -> tuple[str, Any]:
     """One of the subjects by how it compares with the others, where no other is like it."""
-    if len(group.subjects) < 2:
-        return None
+    fitting(len(group.subjects) > 1)
     name, measure, most = draft.rng.choice(group.measures)
     first, second = sorted(group.subjects, key=measure, reverse=most)[:2]
-    return None if measure(first) == measure(second) else (name, first)
+    fitting(measure(first) != measure(second))
+    return name, first
 
 
-def best(draft: StoryDraft, group: SeveralSubjects, operations: Sequence[Operation]) -> Stage | None:
+def best(draft: StoryDraft, group: SeveralSubjects, operations: Sequence[Operation]) -> Stage:
     """Something for the first, last, dearest or largest of several."""
-    picked = _pick(draft, group)
-    wish = wish_for(draft, draft.rng.choice(operations), among=[picked[1]]) if picked else None
-    if picked is None or wish is None:
-        return None
-    the = draft.say("the one", name=picked[0])
+    name, subject = _pick(draft, group)
+    wish = wanted(draft, draft.rng.choice(operations), subject)
+    the = draft.say("the one", name=name)
     made, among = part(draft, wish.named(it=the)), draft.words(*group.among)
     return one(draft.say("among", among=among, do=made.say), group.look, made)
 
 
 def best_and_rest(
     draft: StoryDraft, group: SeveralSubjects, first: Operation, operations: Sequence[Operation]
-) -> Stage | None:
+) -> Stage:
     """One of several is given up, and something is done with those that remain."""
-    picked = _pick(draft, group)
-    wish = wish_for(draft, first, among=[picked[1]]) if picked else None
-    if picked is None or wish is None:
-        return None
-    rest = each(
-        draft, draft.rng.choice(operations), [subject for subject in group.subjects if subject != picked[1]]
-    )
-    if not rest:
-        return None
-    gone = part(draft, wish.named(it=f"the one that {picked[0]}"))
+    name, subject = _pick(draft, group)
+    wish, others = wanted(draft, first, subject), [other for other in group.subjects if other != subject]
+    rest = fitting(each(draft, draft.rng.choice(operations), others))
+    gone = part(draft, wish.named(it=f"the one that {name}"))
     left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
     among = draft.words(*group.among)
     say = draft.say("regarding", among=among, do=gone.say, then=left.say)
@@ -240,11 +231,10 @@ def best_and_rest(
 
 def every(
     draft: StoryDraft, group: SeveralSubjects, operations: Sequence[Operation], all_of: str = "all {}"
-) -> Stage | None:
+) -> Stage:
     """The same for all of several."""
-    wishes = each(draft, draft.rng.choice(operations), group.subjects) if len(group.subjects) > 1 else ()
-    if not wishes:
-        return None
+    fitting(len(group.subjects) > 1)
+    wishes = fitting(each(draft, draft.rng.choice(operations), group.subjects))
     made = part(draft, wishes[0].named(it=all_of.format(draft.words(*group.among))), *wishes[1:])
     return one(sentence(draft, made.say), group.look, made)
 

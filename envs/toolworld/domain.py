@@ -6,9 +6,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from immutables import Map
 
 from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
@@ -111,6 +113,10 @@ Primitive: TypeAlias = "Callable[[StoryDraft], Stage | None]"
 """Draws one request of a story; where the world has nothing that fits it, it returns None or raises :class:`NothingFits`."""
 
 
+Patch: TypeAlias = tuple[str, str, Mapping[str, Any]]
+"""Something in which the world of a task differs: (table, key, fields)."""
+
+
 class NothingFits(Exception):
     """The world has nothing that a request could be about."""
 
@@ -174,20 +180,16 @@ class Domain:
     policy: str  # shown to the agent
     build: Callable[[Random, int], Database]  # (chance, size) → a world
     acts: tuple[DomainAction, ...]
-    requests: Mapping[str, Primitive] = field(default_factory=dict[str, Primitive])
-    traps: Mapping[str, Primitive] = field(default_factory=dict[str, Primitive])  # what the policy forbids
+    requests: Mapping[str, Primitive] = Map()
+    traps: Mapping[str, Primitive] = Map()  # what the policy forbids
     enter: Callable[[StoryDraft], bool] = _nobody  # choose the customer; False where nobody fits
-    slots: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict[str, tuple[str, ...]]
-    )  # how each is asked for
+    slots: Mapping[str, tuple[str, ...]] = Map()  # how each is asked for
     identity: tuple[str, ...] = ()  # the slots that say who a customer is
-    senses: Mapping[str, Concept] = field(default_factory=dict[str, Concept])  # how each change is spoken of
-    patterns: Mapping[str, str] = field(default_factory=dict[str, str])  # kinds of values that are no ids
+    senses: Mapping[str, Concept] = Map()  # how each change is spoken of
+    patterns: Mapping[str, str] = Map()  # kinds of values that are no ids
     rules: Rule = _no_rules
     deeds: tuple[Deed, ...] = ()
-    checks: Mapping[str, Callable[[Database, str], bool]] = field(
-        default_factory=dict[str, Callable[[Database, str], bool]]
-    )  # what a user can see for himself
+    checks: Mapping[str, Callable[[Database, str], bool]] = Map()  # what users can see for themselves
     asks_consent: bool = True
     tells_cost: bool = False  # the policy wants a change's price told before the yes
     compact: bool = False  # few words, for small models
@@ -233,9 +235,7 @@ class StoryDraft:
         self.customer = ""
         self.facts: dict[str, str] = {}
         self.used: set[str] = set()  # keys that a request is about already
-        self.patch: list[
-            tuple[str, str, Mapping[str, Any]]
-        ] = []  # (table, key, fields) of this task's own world
+        self.patch: list[Patch] = []  # of this task's own world
         self._paraphrase, self._changes, self._split = paraphrase, changes, split
 
     @property

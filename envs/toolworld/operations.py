@@ -8,13 +8,15 @@ no wording gives a refusal away: only what the agent finds out tells them apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from immutables import Map
+
 from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import Primitive, Rule, StoryDraft, fitting
+from turnwise.envs.toolworld.domain import Patch, Primitive, Rule, StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
@@ -23,8 +25,6 @@ from turnwise.tasks.core import Json
 
 Kept: TypeAlias = Callable[[Database, str | None, Mapping[str, Any]], bool]
 """(database, customer, arguments) → whether a rule of the policy is kept. Without a customer the change is their own."""
-Patch: TypeAlias = tuple[str, str, Mapping[str, Any]]
-"""Something in which the world of a task differs: (table, key, fields)."""
 IMPOSSIBLE = "impossible"
 """The verdict on a wish that no rule forbids and no tool can fulfil."""
 TRIES = 6
@@ -60,9 +60,8 @@ class ServiceDesk:
 
     verify: Callable[[StoryDraft], tuple[PlanStep, ...]]
     refuse: Callable[[WishedChange, str], PlanStep]
-    reading: Callable[
-        [WishedChange], tuple[PlanStep, ...]
-    ]  # what is read before anything is said about a wish
+    # what is read before anything is said about a wish
+    reading: Callable[[WishedChange], tuple[PlanStep, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +83,8 @@ class Operation:
     desk: ServiceDesk
     question: tuple[str, ...] = ()  # for the amount
     again: str = ""  # the same question, asked once more
-    beside: tuple[
-        str, ...
-    ] = ()  # how a part of a wish says what is asked for otherwise: ", with the difference on {payment_id}"
+    # how a part of a wish says what is asked for otherwise: ", with the difference on {payment_id}"
+    beside: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()  # arguments that are the same where several subjects are changed in one wish
     matches: tuple[str, ...] = ()  # arguments that are drawn until they are the same
     asked_for: tuple[str, ...] = ()  # rules that hang on what a wish asks for
@@ -95,9 +93,8 @@ class Operation:
     rethink: Callable[[StoryDraft, WishedChange], WishedChange | None] | None = None
     counts: FactKind = "money"  # the kind of the amount
     topics: tuple[str, ...] = ()  # what a request is about that is not about its subject alone
-    prepare: Mapping[str, Callable[[StoryDraft, Any], Sequence[Patch]]] = field(
-        default_factory=dict[str, Callable[["StoryDraft", Any], Sequence[Patch]]]
-    )  # verdict → what the world must differ in for it
+    # verdict → what the world must differ in for it
+    prepare: Mapping[str, Callable[[StoryDraft, Any], Sequence[Patch]]] = Map()
 
 
 class WishedChange(NamedTuple):
@@ -193,7 +190,7 @@ class ChangeTable:
 
     package: str
     desk: ServiceDesk
-    rules: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict[str, Mapping[str, Kept]])
+    rules: Mapping[str, Mapping[str, Kept]] = Map()
 
     def operation(
         self, name: str, tool: str, subjects: Callable[[StoryDraft, bool], Sequence[Any]],

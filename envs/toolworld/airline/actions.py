@@ -57,10 +57,8 @@ def search_flights(db: Database, origin: str, destination: str, date: str) -> Js
     """Flights from one airport to another on a date (YYYY-MM-DD)."""
     if _DATE.fullmatch(date) is None:
         raise ToolError(f"A date is written YYYY-MM-DD, not {date[:40]!r}.")
-    found = [
-        f for f in db.rows("flights") if (f.origin, f.destination, f.date) == (origin, destination, date)
-    ]
-    return [_flight_json(flight) for flight in found]
+    flights: list[Flight] = db.rows("flights")
+    return [_flight_json(f) for f in flights if (*f.route, f.date) == (origin, destination, date)]
 
 
 def book_flight(db: Database, user_id: str, flight_id: str, cabin: Cabin, passengers: list[str]) -> Written:
@@ -92,10 +90,7 @@ def change_flight(db: Database, reservation_id: str, new_flight_id: str) -> Writ
     """Move a reservation to another flight in the same cabin; the difference is charged or refunded."""
     found, flight = _active(db, reservation_id), db.get("flights", new_flight_id)
     old: Flight = db.get("flights", found.flight_id)
-    if (old.origin, old.destination) != (
-        flight.origin,
-        flight.destination,
-    ) or flight.flight_id == old.flight_id:
+    if old.route != flight.route or flight.flight_id == old.flight_id:
         raise ToolError("Another flight of the same route is needed.")
     db = _take_seats(_free_seats(db, found), flight, found.cabin, len(found.passengers))
     return _repriced(db, found._replace(flight_id=new_flight_id), flight.prices[CABINS.index(found.cabin)])

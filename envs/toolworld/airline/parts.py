@@ -113,8 +113,8 @@ def coming(draft: StoryDraft) -> list[Trip]:
 
 def called(draft: StoryDraft, trip: Trip) -> Called:
     """A trip by its reservation or by its airports; one of others by its reservation."""
-    ends = trip.flight.origin, trip.flight.destination
-    alone = sum((own.flight.origin, own.flight.destination) == ends for own in mine(draft)) == 1
+    ends = trip.flight.route
+    alone = sum(own.flight.route == ends for own in mine(draft)) == 1
     name = f"my trip from {ends[0]} to {ends[1]}" if alone else ""
     whose = "whose trip" if trip.found.user_id != draft.customer else ""
     return called_by(draft, f"reservation {trip.key}", name, account(draft), whose=whose, share=0.5)
@@ -144,13 +144,12 @@ def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
 
 def able_on(draft: StoryDraft, trip: Trip, day: str) -> list[Flight]:
     """The flights of a day on which a reservation has room, the cheapest first."""
-    place, old = trip.place, trip.flight
+    flights: list[Flight] = draft.db.rows("flights")
     able = [
-        f for f in draft.db.rows("flights")
-        if (f.origin, f.destination, f.date) == (old.origin, old.destination, day)
-        and f.status == "scheduled" and f.seats[place] >= len(trip.found.passengers)
+        f for f in flights if (f.route, f.date, f.status) == (trip.flight.route, day, "scheduled")
+        and f.seats[trip.place] >= len(trip.found.passengers)
     ]  # fmt: skip
-    return sorted(able, key=lambda f: f.prices[place])
+    return sorted(able, key=lambda f: f.prices[trip.place])
 
 
 def cheapest_alone(cabin: str, flights: Sequence[Flight]) -> Flight | None:

@@ -118,8 +118,7 @@ def book(draft: StoryDraft) -> Stage:
     ]
     wish = fitting(draft.free(flights, lambda f: f"{f.origin}{f.destination}{f.date}"))
     fitting(parts.books_for(draft, parts.ALONE))
-    route = wish.origin, wish.destination, wish.date
-    like = [flight for flight in flights if (flight.origin, flight.destination, flight.date) == route]
+    like = [flight for flight in flights if (flight.route, flight.date) == (wish.route, wish.date)]
     new = fitting(parts.cheapest_alone("economy", sorted(like, key=lambda flight: flight.prices[1])))
     say = draft.say("cheapest seat", origin=wish.origin, destination=wish.destination, day=wish.date)
     asked = draft.say("not delayed")

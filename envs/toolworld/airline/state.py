@@ -38,6 +38,10 @@ class Flight(NamedTuple):
     prices: tuple[int, int, int]  # per cabin
     seats: tuple[int, int, int]
 
+    @property
+    def route(self) -> tuple[str, str]:
+        return self.origin, self.destination
+
 
 class Reservation(NamedTuple):
     reservation_id: str
