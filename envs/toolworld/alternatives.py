@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact, FactKind, dollars
-from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, sentence, wanted, wish_for
+from turnwise.envs.toolworld.granting import sentence
+from turnwise.envs.toolworld.operations import TRIES, Operation, WishedChange, wanted, wish_for
 from turnwise.envs.toolworld.story import PlanStep, Stage, confirmed, once, tell
 from turnwise.envs.toolworld.vocabulary import begun
 

@@ -19,14 +19,8 @@ from turnwise.envs.toolworld.apps.account import rules as account_rules
 from turnwise.envs.toolworld.apps.account.parts import enter_as_child
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.domain import StoryDraft, drawn
-from turnwise.envs.toolworld.operations import (
-    broken,
-    granted,
-    reasons,
-    refused,
-    sentence,
-    wish_for,
-)
+from turnwise.envs.toolworld.granting import granted, refused, sentence
+from turnwise.envs.toolworld.operations import broken, reasons, wish_for
 from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.retail import actions as retail_actions
 from turnwise.envs.toolworld.retail import operations as retail

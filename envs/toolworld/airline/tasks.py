@@ -16,7 +16,8 @@ from turnwise.envs.toolworld.airline.several import EXTRAS, SEVERAL, ahead
 from turnwise.envs.toolworld.airline.state import TODAY, build
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, DomainLanguage, StoryDraft
-from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
+from turnwise.envs.toolworld.granting import handed_over, refusals, requests
+from turnwise.envs.toolworld.operations import reasons, rules_of
 from turnwise.envs.toolworld.story import Stage
 
 LATE = [one for one in OPERATIONS if "flown" in one.may and one not in (CANCEL, MOVE)]

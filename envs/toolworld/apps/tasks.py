@@ -14,7 +14,8 @@ from turnwise.envs.toolworld.apps.actions import ACTS
 from turnwise.envs.toolworld.apps.rules import OPERATIONS, rules
 from turnwise.envs.toolworld.apps.state import build
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
-from turnwise.envs.toolworld.operations import reasons, refusals, refused, requests
+from turnwise.envs.toolworld.granting import refusals, refused, requests
+from turnwise.envs.toolworld.operations import reasons
 from turnwise.envs.toolworld.story import Stage, call
 
 _FOR_PEOPLE = ("bereavement", "fraud", "legal", "safety")

@@ -17,15 +17,8 @@ from turnwise.envs.toolworld.alternatives import (
 )
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.facts import Fact
-from turnwise.envs.toolworld.operations import (
-    Called,
-    Operation,
-    WishedChange,
-    accepted,
-    sentence,
-    wanted,
-    wish_for,
-)
+from turnwise.envs.toolworld.granting import sentence
+from turnwise.envs.toolworld.operations import Called, Operation, WishedChange, accepted, wanted, wish_for
 from turnwise.envs.toolworld.retail import operations as changes
 from turnwise.envs.toolworld.retail import parts
 from turnwise.envs.toolworld.retail.state import OrderLine, RetailOrder

@@ -8,7 +8,8 @@ from typing import get_args
 from turnwise.data_file import data_file, text_file
 from turnwise.envs.toolworld.alternatives import best, best_and_rest, every
 from turnwise.envs.toolworld.domain import Domain, DomainLanguage, Primitive, StoryDraft
-from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
+from turnwise.envs.toolworld.granting import handed_over, refusals, requests
+from turnwise.envs.toolworld.operations import reasons, rules_of
 from turnwise.envs.toolworld.retail import conditions, questions, several
 from turnwise.envs.toolworld.retail.actions import ACTS, HandOver
 from turnwise.envs.toolworld.retail.operations import (

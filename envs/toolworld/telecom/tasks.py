@@ -7,7 +7,8 @@ from functools import partial
 
 from turnwise.data_file import data_file, text_file
 from turnwise.envs.toolworld.domain import DomainLanguage, StoryDraft
-from turnwise.envs.toolworld.operations import handed_over, reasons, refusals, requests, rules_of
+from turnwise.envs.toolworld.granting import handed_over, refusals, requests
+from turnwise.envs.toolworld.operations import reasons, rules_of
 from turnwise.envs.toolworld.story import Stage
 from turnwise.envs.toolworld.telecom import conditions, troubles
 from turnwise.envs.toolworld.telecom.actions import ACTS
