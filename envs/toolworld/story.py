@@ -65,41 +65,16 @@ class Story(NamedTuple):
 
     def to_json(self) -> Json:
         stages = [
-            {
-                **stage._asdict(),
-                "plan": [_step_json(step) for step in stage.plan],
-                "tells": [list(t) for t in stage.tells],
-            }
+            _without_defaults({**stage._asdict(), "plan": [*map(_step_json, stage.plan)], "tells": [*map(list, stage.tells)]})
             for stage in self.stages
-        ]
-        return {
-            **{
-                name: value
-                for name, value in self._asdict().items()
-                if name not in ("voice", "together") or value
-            },
-            "stages": [_without_defaults(stage) for stage in stages],
-            "facts": dict(self.facts),
-        }
+        ]  # fmt: skip
+        fields = self._asdict().items()
+        told = {name: value for name, value in fields if name not in ("voice", "together") or value}
+        return {**told, "stages": stages, "facts": dict(self.facts)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Story:
-        stages = tuple(
-            Stage(
-                **{
-                    **stage,
-                    "plan": tuple(
-                        PlanStep(**{**step, "slots": tuple(step.get("slots", ()))}) for step in stage["plan"]
-                    ),
-                    "tells": tuple(
-                        Fact(kind, value, tuple(choices)) for kind, value, choices in stage.get("tells", ())
-                    ),
-                    "wants": tuple(stage.get("wants", ())),
-                }
-            )
-            for stage in data["stages"]
-        )
-        return Story(**{**data, "stages": stages})
+        return Story(**{**data, "stages": tuple(map(_stage_of, data["stages"]))})
 
 
 def ask(text: str, *slots: str) -> PlanStep:
@@ -135,3 +110,9 @@ def _step_json(step: PlanStep) -> Json:
 
 def _without_defaults(stage: Mapping[str, Json]) -> Json:
     return {name: value for name, value in stage.items() if value not in ("", [], (), False)}
+
+
+def _stage_of(data: Mapping[str, Any]) -> Stage:
+    plan = tuple(PlanStep(**{**step, "slots": tuple(step.get("slots", ()))}) for step in data["plan"])
+    tells = tuple(Fact(kind, value, tuple(choices)) for kind, value, choices in data.get("tells", ()))
+    return Stage(**{**data, "plan": plan, "tells": tells, "wants": tuple(data.get("wants", ()))})

@@ -69,19 +69,15 @@ def cancel_order(
     order = _order(db, order_id)
     if order.status == "cancelled":
         raise ToolError("The order is cancelled already.")
-    total = sum(line.price for line in order.lines)
-    db = db.update(
-        "orders", order_id, status="cancelled", reason=reason, refund=total, refund_to=order.payment
-    )
-    return Written(db, {"order_id": order_id, "status": "cancelled", "refund": dollars(total)})
+    refund = {"refund": order.total, "refund_to": order.payment}
+    db = db.update("orders", order_id, status="cancelled", reason=reason, **refund)
+    return Written(db, {"order_id": order_id, "status": "cancelled", "refund": dollars(order.total)})
 
 
 def change_item(db: Database, order_id: str, item_id: str, new_item_id: str, payment_id: str) -> Written:
     """Replace an item of an order that was not sent; the difference is charged to or refunded on the payment."""
-    order, new = _order(db, order_id), db.get("items", new_item_id)
-    lines = _replaced(order, item_id, new)
-    db, difference = _settle(db, order, item_id, new, payment_id)
-    db = db.update("orders", order_id, lines=lines, changed=True)
+    db, difference = _swapped(db, order_id, item_id, new_item_id, payment_id)
+    db = db.update("orders", order_id, changed=True)
     return Written(db, {"order_id": order_id, "charged": dollars(difference)})
 
 
@@ -97,9 +93,8 @@ def _tidy(address: str) -> str:
 def change_address(db: Database, order_id: str, address: str) -> Written:
     """Change where an order goes."""
     _order(db, order_id)
-    return Written(
-        db.update("orders", order_id, address=_tidy(address)), {"order_id": order_id, "address": address}
-    )
+    db = db.update("orders", order_id, address=_tidy(address))
+    return Written(db, {"order_id": order_id, "address": address})
 
 
 def return_items(db: Database, order_id: str, item_ids: list[str], refund_to: str) -> Written:
@@ -111,42 +106,27 @@ def return_items(db: Database, order_id: str, item_ids: list[str], refund_to: st
         raise ToolError(f"Not in this order: {', '.join(missing)[:100] or 'nothing was named'}.")
     _payment(db.get("users", order.user_id), refund_to)
     total = sum(line.price for line in order.lines if line.item_id in wanted)
-    db = db.update(
-        "orders",
-        order_id,
-        status="return requested",
-        refund_to=refund_to,
-        refund=total,
-        reason=",".join(wanted),
-    )
+    refund = {"refund": total, "refund_to": refund_to, "reason": ",".join(wanted)}
+    db = db.update("orders", order_id, status="return requested", **refund)
     return Written(db, {"order_id": order_id, "status": "return requested", "refund": dollars(total)})
 
 
 def exchange_item(db: Database, order_id: str, item_id: str, new_item_id: str, payment_id: str) -> Written:
     """Exchange a delivered item; the difference is charged to or refunded on the payment."""
-    order, new = _order(db, order_id), db.get("items", new_item_id)
-    lines = _replaced(order, item_id, new)
-    db, difference = _settle(db, order, item_id, new, payment_id)
-    db = db.update("orders", order_id, lines=lines, status="exchange requested")
+    db, difference = _swapped(db, order_id, item_id, new_item_id, payment_id)
+    db = db.update("orders", order_id, status="exchange requested")
     return Written(db, {"order_id": order_id, "status": "exchange requested", "charged": dollars(difference)})
 
 
 def change_payment(db: Database, order_id: str, payment_id: str) -> Written:
     """Pay an order that was not sent with another payment method; a gift card must hold the whole price."""
     order = _order(db, order_id)
-    user: User = db.get("users", order.user_id)
-    payment = _payment(user, payment_id)
-    total = sum(line.price for line in order.lines)
-    if payment.id == order.payment:
+    if payment_id == order.payment:
         raise ToolError("The order is paid with this already.")
-    if payment.kind == "gift" and payment.balance < total:
-        raise ToolError(f"The gift card has only {dollars(payment.balance)}.")
-    changed = {payment.id: -total, order.payment: total}
-    payments = tuple(
-        p._replace(balance=p.balance + changed.get(p.id, 0)) if p.kind == "gift" else p for p in user.payments
+    db = _charged(db, order, payment_id, order.total, back_to=order.payment)
+    return Written(
+        db.update("orders", order_id, payment=payment_id), {"order_id": order_id, "payment": payment_id}
     )
-    db = db.update("users", user.user_id, payments=payments).update("orders", order_id, payment=payment_id)
-    return Written(db, {"order_id": order_id, "payment": payment_id})
 
 
 def remove_item(db: Database, order_id: str, item_id: str) -> Written:
@@ -166,17 +146,15 @@ def wrap_order(db: Database, order_id: str) -> Written:
     if order.wrapped:
         raise ToolError("The order is wrapped already.")
     cost = WRAP_PRICE * len(order.lines)
-    return Written(
-        db.update("orders", order_id, wrapped=True), {"order_id": order_id, "charged": dollars(cost)}
-    )
+    db = db.update("orders", order_id, wrapped=True)
+    return Written(db, {"order_id": order_id, "charged": dollars(cost)})
 
 
 def change_user_address(db: Database, user_id: str, address: str) -> Written:
     """Change the address of a customer's account; orders keep theirs."""
     db.get("users", user_id)
-    return Written(
-        db.update("users", user_id, address=_tidy(address)), {"user_id": user_id, "address": address}
-    )
+    db = db.update("users", user_id, address=_tidy(address))
+    return Written(db, {"user_id": user_id, "address": address})
 
 
 Reason = Literal[
@@ -231,30 +209,33 @@ def _payment(user: User, payment_id: str) -> Payment:
     raise ToolError(f"The customer has no payment method {payment_id[:40]!r}.")
 
 
-def _replaced(order: RetailOrder, item_id: str, new: RetailItem) -> tuple[OrderLine, ...]:
-    if item_id not in {line.item_id for line in order.lines}:
+def _swapped(
+    db: Database, order_id: str, item_id: str, new_item_id: str, payment_id: str
+) -> tuple[Database, int]:
+    """With a thing of an order replaced by a variant and the difference settled, and what it was."""
+    order, new = _order(db, order_id), db.get("items", new_item_id)
+    old = next((line for line in order.lines if line.item_id == item_id), None)
+    if old is None:
         raise ToolError(f"Item {item_id[:20]!r} is not in this order.")
     if not new.in_stock:
         raise ToolError(f"Item {new.item_id} is out of stock.")
-    return tuple(
-        OrderLine(new.item_id, new.price) if line.item_id == item_id else line for line in order.lines
-    )
+    made = OrderLine(new.item_id, new.price)
+    lines = tuple(made if line.item_id == item_id else line for line in order.lines)
+    db = _charged(db, order, payment_id, new.price - old.price)
+    return db.update("orders", order_id, lines=lines), new.price - old.price
 
 
-def _settle(
-    db: Database, order: RetailOrder, item_id: str, new: RetailItem, payment_id: str
-) -> tuple[Database, int]:
-    """Charge the difference (refund it where negative); a gift card cannot go below zero."""
+def _charged(db: Database, order: RetailOrder, payment_id: str, amount: int, back_to: str = "") -> Database:
+    """With an amount charged (refunded where negative), and given back to another payment; a gift card cannot go below zero."""
     user: User = db.get("users", order.user_id)
     payment = _payment(user, payment_id)
-    difference = new.price - next(line.price for line in order.lines if line.item_id == item_id)
-    if payment.kind != "gift":
-        return db, difference
-    if payment.balance < difference:
+    if payment.kind == "gift" and payment.balance < amount:
         raise ToolError(f"The gift card has only {dollars(payment.balance)}.")
-    charged = payment._replace(balance=payment.balance - difference)
-    payments = tuple(charged if p.id == payment_id else p for p in user.payments)
-    return db.update("users", user.user_id, payments=payments), difference
+    paid = {payment.id: -amount, back_to: amount}
+    payments = tuple(
+        p._replace(balance=p.balance + paid.get(p.id, 0)) if p.kind == "gift" else p for p in user.payments
+    )
+    return db.update("users", user.user_id, payments=payments)
 
 
 ACTS = service_acts("turnwise.envs.toolworld.retail", "orders", "order_id", {

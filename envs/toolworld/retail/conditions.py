@@ -106,7 +106,7 @@ def gift_pays(draft: StoryDraft) -> Stage:
     """Pay with the gift card if it holds enough."""
     order, gift, fresh = parts.an_order(draft, "pending"), fitting(parts.gift_of(draft)), not draft.used
     fitting(order.payment != gift.id)
-    total, holds = parts.total_of(order), draft.rng.random() < 0.5
+    total, holds = order.total, draft.rng.random() < 0.5
     if fresh:  # few gift cards hold so much of their own
         more = draft.rng.randrange(0, 6000, 50) if holds else -draft.rng.randrange(50, 6000, 50)
         full = gift._replace(balance=max(0, total + more))
@@ -136,7 +136,7 @@ def budget(draft: StoryDraft) -> Stage:
     wish = accepted(draft, gone if dearest.price > second.price else None)
     name = parts.looked_at(draft, order)
     known, holds = price_of(order), draft.rng.random() < 0.5
-    limit = known.shown(limit_for(draft, parts.total_of(order), within=not holds))
+    limit = known.shown(limit_for(draft, order.total, within=not holds))
     condition = draft.say("total is above", it=name.it, limit=limit)
     first = part(draft, wish.named(things="what costs most in it", it="it"))
     wrap = wish_for(draft, changes.WRAP, among=[order]) if draft.rng.random() < 0.5 else None

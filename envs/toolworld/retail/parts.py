@@ -98,10 +98,6 @@ def thing(draft: StoryDraft, item_id: str) -> str:
     return f"{item.colour} {item.size} {item.product}"
 
 
-def total_of(order: RetailOrder) -> int:
-    return sum(line.price for line in order.lines)
-
-
 def gift_of(draft: StoryDraft) -> Payment | None:
     return next((payment for payment in me(draft).payments if payment.kind == "gift"), None)
 

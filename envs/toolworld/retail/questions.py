@@ -15,7 +15,6 @@ from turnwise.envs.toolworld.retail.parts import (
     looked_at,
     mine,
     thing,
-    total_of,
 )
 from turnwise.envs.toolworld.retail.state import RetailItem, RetailOrder
 from turnwise.envs.toolworld.story import Stage, call
@@ -28,7 +27,7 @@ def status_of(order: RetailOrder, it: str = "it") -> Lookup:
 
 
 def price_of(order: RetailOrder, it: str = "it") -> Lookup:
-    return Lookup((f"the total of {it}",), "money", total_of(order), "The total is {}.")
+    return Lookup((f"the total of {it}",), "money", order.total, "The total is {}.")
 
 
 def of_order(draft: StoryDraft, known: Callable[[RetailOrder, str], Lookup], things: int = 1) -> Stage:

@@ -27,8 +27,8 @@ from turnwise.envs.toolworld.vocabulary import address
 
 MOST = 3  # orders that one request changes
 MEASURES = (
-    ("costs most in all", parts.total_of, True),
-    ("costs least in all", parts.total_of, False),
+    ("costs most in all", lambda order: order.total, True),
+    ("costs least in all", lambda order: order.total, False),
     ("has most things in it", lambda order: len(order.lines), True),
 )
 WHOLE = (changes.WRAP, changes.ADDRESS, changes.PAYMENT)  # changes of an order as a whole, which stays

@@ -60,6 +60,10 @@ class RetailOrder(NamedTuple):
     changed: bool = False  # items were changed once, which is the most
     wrapped: bool = False
 
+    @property
+    def total(self) -> int:
+        return sum(line.price for line in self.lines)
+
 
 def build(rng: Random, size: int) -> Database:
     """``size`` customers with two to four orders each, and a catalogue of variants."""
