@@ -158,18 +158,10 @@ class DomainLanguage(NamedTuple):
     patterns: Mapping[str, str] = {}
 
 
-def _no_rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return ()
-
-
 Confuse: TypeAlias = Callable[
     [Stage, Database, Collection[tuple[str, str]], PlanStep, Random], PlanStep | None
 ]
 """From a stage, the database, the calls that were made and the planned step to another one, if any."""
-
-
-def _nobody(draft: StoryDraft) -> bool:
-    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +174,12 @@ class Domain:
     acts: tuple[DomainAction, ...]
     requests: Mapping[str, Primitive] = Map()
     traps: Mapping[str, Primitive] = Map()  # what the policy forbids
-    enter: Callable[[StoryDraft], bool] = _nobody  # choose the customer; False where nobody fits
+    enter: Callable[[StoryDraft], bool] = lambda draft: True  # choose the customer; False where nobody fits
     slots: Mapping[str, tuple[str, ...]] = Map()  # how each is asked for
     identity: tuple[str, ...] = ()  # the slots that say who a customer is
     senses: Mapping[str, Concept] = Map()  # how each change is spoken of
     patterns: Mapping[str, str] = Map()  # kinds of values that are no ids
-    rules: Rule = _no_rules
+    rules: Rule = lambda db, name, arguments: ()
     deeds: tuple[Deed, ...] = ()
     checks: Mapping[str, Callable[[Database, str], bool]] = Map()  # what users can see for themselves
     asks_consent: bool = True

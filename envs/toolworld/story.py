@@ -85,6 +85,12 @@ def call(tool: str, /, **arguments: Json) -> PlanStep:
     return PlanStep("call", name=tool, arguments=arguments)
 
 
+def verified(customer: Any, tool: str, /, **questions: str) -> tuple[PlanStep, ...]:
+    """A customer is asked for some of their own fields, and found by them."""
+    given = {field: getattr(customer, field) for field in questions}
+    return (*(ask(text, field) for field, text in questions.items()), call(tool, **given))
+
+
 def tell(text: str) -> PlanStep:
     return PlanStep("tell", text)
 

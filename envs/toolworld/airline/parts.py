@@ -8,7 +8,7 @@ from typing import NamedTuple
 from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Flight, Reservation
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
-from turnwise.envs.toolworld.story import PlanStep, ask, call
+from turnwise.envs.toolworld.story import PlanStep, call, verified
 from turnwise.envs.toolworld.vocabulary import world_words
 
 ALONE = "It's just for me."
@@ -31,12 +31,8 @@ def account(draft: StoryDraft) -> PlanStep:
 
 
 def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    user = me(draft)
-    return (
-        ask("What is your user id?", "user_id"),
-        ask("What is your birthday?", "birthday"),
-        call("verify_customer", user_id=user.user_id, birthday=user.birthday),
-    )
+    questions = {"user_id": "What is your user id?", "birthday": "What is your birthday?"}
+    return verified(me(draft), "verify_customer", **questions)
 
 
 DESK = ServiceDesk(

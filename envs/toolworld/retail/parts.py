@@ -8,7 +8,7 @@ from typing import NamedTuple
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
 from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
-from turnwise.envs.toolworld.story import PlanStep, ask, call
+from turnwise.envs.toolworld.story import PlanStep, call, verified
 
 REASONS = {
     "no longer needed": "no longer needed", "ordered by mistake": "ordered by mistake", "": "no good reason",
@@ -32,14 +32,10 @@ def enter(draft: StoryDraft) -> bool:
 
 
 def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    user = me(draft)
     if "email" in draft.facts:
-        return (ask("What is your e-mail address?", "email"), call("find_user_by_email", email=user.email))
-    return (
-        ask("What is your full name, please?", "name"),
-        ask("What is your zip code?", "zip"),
-        call("find_user_by_name_zip", name=user.name, zip=user.zip),
-    )
+        return verified(me(draft), "find_user_by_email", email="What is your e-mail address?")
+    questions = {"name": "What is your full name, please?", "zip": "What is your zip code?"}
+    return verified(me(draft), "find_user_by_name_zip", **questions)
 
 
 DESK = ServiceDesk(
