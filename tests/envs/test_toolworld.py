@@ -19,7 +19,7 @@ from turnwise.envs.toolworld.apps.actions import APIS, names, read_doc
 from turnwise.envs.toolworld.cases import case_of, domain_of, world
 from turnwise.envs.toolworld.database import Database, changes
 from turnwise.envs.toolworld.desk.state import DeskOrder
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft, drawn
 from turnwise.envs.toolworld.story import call
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, canonical, derive_rng
@@ -72,7 +72,7 @@ def test_nobody_asks_for_songs_in_a_playlist_that_has_them():
             data = data.update("playlists", one.playlist_id, songs=songs)
         rng = derive_rng("full", index)
         draft = StoryDraft(apps, rng, data, paraphrase=True, changes=0, split=Split.TRAIN)
-        assert apps.requests["playlist"](draft) is None
+        assert drawn(apps.requests["playlist"], draft) is None
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from turnwise.envs.check.walks import walk
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.toolworld.cases import domain_of, world
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft, drawn
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.mind import UserState, listen
 from turnwise.envs.toolworld.phrases import draw_voice
@@ -25,7 +25,7 @@ def told_together(*kinds, seed=3):
     for number in range(seed, seed + 2000):
         rng = Random(number)
         draft = StoryDraft(domain, rng, world("telecom", "x", 24), paraphrase=False, changes=0)
-        stages = [domain.requests[kind](draft) for kind in kinds] if domain.enter(draft) else [None]
+        stages = [drawn(domain.requests[kind], draft) for kind in kinds] if domain.enter(draft) else [None]
         said = [stage.say for stage in stages if stage]
         if len(said) == len(kinds) and all(
             sign in say for kind, say in zip(kinds, said, strict=True) for sign in SIGNS.get(kind, "")

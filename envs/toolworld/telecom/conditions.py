@@ -12,9 +12,9 @@ from turnwise.envs.toolworld.alternatives import (
     part,
     question,
 )
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import IMPOSSIBLE, wish_for
-from turnwise.envs.toolworld.story import Stage, call, once, tell
+from turnwise.envs.toolworld.story import Stage, call, tell
 from turnwise.envs.toolworld.telecom.operations import (
     ALLOWANCE,
     BLOCK,
@@ -66,19 +66,17 @@ def _bill(draft: StoryDraft) -> Lookup:
 _QUANTITIES = {"left": _left, "used": _used, "owed": _owed, "bill": _bill}
 
 
-def asked(draft: StoryDraft, kind: str) -> Stage | None:
+def asked(draft: StoryDraft, kind: str) -> Stage:
     """A question for a number."""
     known = _QUANTITIES[kind](draft)
-    if known.topics & draft.used or int(known.value) < 0:
-        return None
+    fitting(not known.topics & draft.used and int(known.value) >= 0)
     return question(draft, known, DESK.verify(draft))
 
 
-def pay(draft: StoryDraft) -> Stage | None:
+def pay(draft: StoryDraft) -> Stage:
     """An open bill is paid: the agent asks for it, the customer pays on the phone."""
     own = my_bills(draft, "open", "overdue", "requested")
-    if len(own) != 1 or draft.used & {CHARGES, "bill"}:
-        return None
+    fitting(len(own) == 1 and not draft.used & {CHARGES, "bill"})
     draft.used |= {CHARGES, "bill"}
     amount = own[0].amount
     known = Lookup(("",), "money", amount, "Done, the bill of {} is paid.")
@@ -96,25 +94,20 @@ def _extra(draft: StoryDraft) -> WishPart | None:
     return part(draft, wish) if wish else None
 
 
-def measured(draft: StoryDraft) -> Stage | None:
+def measured(draft: StoryDraft) -> Stage:
     """Something where a number is large or small enough, else something else, or the number."""
     known = _QUANTITIES[draft.rng.choice(sorted(_QUANTITIES))](draft)
-    if known.topics & draft.used or int(known.value) < 300:
-        return None
+    fitting(not known.topics & draft.used and int(known.value) >= 300)
     condition, first = compared(draft, known), _extra(draft)
     other = (_extra(draft) if draft.rng.random() < 0.5 else None) or left_alone(draft, known)
     draft.used |= known.topics
-    if first is None:
-        return None
-    look = once((*DESK.verify(draft), *known.look))
-    return decided(draft, look, condition.say, (first, other), holds=condition.holds)
+    look = (*DESK.verify(draft), *known.look)
+    return decided(draft, look, condition.say, (fitting(first), other), holds=condition.holds)
 
 
-def plan_within(draft: StoryDraft) -> Stage | None:
+def plan_within(draft: StoryDraft) -> Stage:
     """Another plan, if it is cheap enough."""
-    wish = wish_for(draft, PLAN)
-    if wish is None:
-        return None
+    wish = fitting(wish_for(draft, PLAN))
     what = draft.ways("price of plan", name=wish.fill["plan"])
     known = Lookup(what, "money", wish.amount, "It costs {} per month.", wish.reads)
     condition = compared(draft, known)
@@ -138,27 +131,24 @@ _STATES = {
 """State of a line (phrases.yaml has the words for it) → the change that is wanted in it."""
 
 
-def state(draft: StoryDraft) -> Stage | None:
+def state(draft: StoryDraft) -> Stage:
     """Something where a line is in a certain state, else something else, or a number."""
     kind, holds = draft.rng.choice(sorted(_STATES)), draft.rng.random() < 0.5
     operation = _STATES[kind]
     fails = "contract_running" if operation is CLOSE else IMPOSSIBLE
     wish = wish_for(draft, operation, "" if holds else fails)
-    if wish is None or (operation is ROAMING and wish.fill["does"] != kind):
-        return None
+    wish = fitting(wish if wish and (operation is not ROAMING or wish.fill["does"] == kind) else None)
     known = _QUANTITIES[draft.rng.choice(("left", "used", "bill"))](draft)
     told = None if known.topics & draft.used else left_alone(draft, known)
-    other = (_extra(draft) if draft.rng.random() < 0.7 else None) or told
-    if other is None:
-        return None
+    other = fitting((_extra(draft) if draft.rng.random() < 0.7 else None) or told)
     draft.used |= known.topics
     first = part(draft, wish._replace(said=wish.said if operation is RESUME else ""))
-    look = once((*DESK.verify(draft), *wish.reads, *known.look))
+    look = (*DESK.verify(draft), *wish.reads, *known.look)
     return decided(draft, look, draft.say(f"state {kind}"), (first, other), holds=holds)
 
 
-def two(draft: StoryDraft) -> Stage | None:
+def two(draft: StoryDraft) -> Stage:
     """Two things for one line."""
-    first = wish_for(draft, draft.rng.choice((*EXTRAS, RESUME)))
-    second = wish_for(draft, draft.rng.choice(EXTRAS)) if first else None
-    return both(draft, DESK.verify(draft), first, second, "the same line") if first and second else None
+    first = fitting(wish_for(draft, draft.rng.choice((*EXTRAS, RESUME))))
+    second = fitting(wish_for(draft, draft.rng.choice(EXTRAS)))
+    return both(draft, DESK.verify(draft), first, second, "the same line")

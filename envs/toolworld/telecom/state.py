@@ -68,11 +68,6 @@ class Phone(NamedTuple):
     hotspot: bool = False
 
 
-class TelecomNote(NamedTuple):
-    about: str
-    reason: str
-
-
 def works(db: Database, customer: str) -> bool:
     """Say whether the customer's phone has mobile data."""
     user: TelecomCustomer = db.get("customers", customer)

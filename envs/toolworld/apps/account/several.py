@@ -36,10 +36,10 @@ from turnwise.envs.toolworld.apps.account.questions import (
 )
 from turnwise.envs.toolworld.apps.account.rules import REFUND_DAYS, SECTIONS
 from turnwise.envs.toolworld.apps.account.state import days_since
-from turnwise.envs.toolworld.domain import Primitive, StoryDraft
+from turnwise.envs.toolworld.domain import Primitive, StoryDraft, fitting
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.operations import Operation, WishedChange, wish_for
-from turnwise.envs.toolworld.story import Stage, call, once
+from turnwise.envs.toolworld.operations import Operation, WishedChange, wanted, wish_for
+from turnwise.envs.toolworld.story import Stage, call
 
 _BY_NAME = {one.name: one for one in (*PAYING, *KEEPING)}
 
@@ -91,17 +91,15 @@ def _otherwise(draft: StoryDraft, topic: Topic, subject: Any, known: Lookup, *bu
     return _part(draft, wish) if wish else left_alone(draft, known)
 
 
-def hanging(draft: StoryDraft, topic: Topic) -> Stage | None:
+def hanging(draft: StoryDraft, topic: Topic) -> Stage:
     """Something is wanted if a number is high or low, and something else if it is not."""
     subject = _some(draft, topic)
     operation = draft.rng.choice(topic.operations)
-    wish = wish_for(draft, operation, among=[subject]) if subject else None
-    if wish is None:
-        return None
+    wish = wanted(draft, operation, fitting(subject))
     known = topic.quantity(draft, subject)
     condition = compared(draft, known)
     parts = (_part(draft, wish), _otherwise(draft, topic, subject, known, operation))
-    return decided(draft, once((*DESK.verify(draft), *known.look, *wish.looks)), condition.say, parts, holds=condition.holds)  # fmt: skip
+    return decided(draft, (*DESK.verify(draft), *known.look, *wish.looks), condition.say, parts, holds=condition.holds)  # fmt: skip
 
 
 def _clause_in(draft: StoryDraft, wish: WishedChange, name: str, **fill: str) -> str:
@@ -110,33 +108,29 @@ def _clause_in(draft: StoryDraft, wish: WishedChange, name: str, **fill: str) ->
     return draft.words(*(way.format(do=wish.clause(draft)) for way in ways))
 
 
-def allowed(draft: StoryDraft, topic: Topic) -> Stage | None:
+def allowed(draft: StoryDraft, topic: Topic) -> Stage:
     """Something is wanted if the rules allow it."""
     subject, operation = _some(draft, topic), draft.rng.choice(topic.operations)
     rules = [rule for rule in operation.may if rule in SECTIONS and rule not in ("not_owner", "minor", "organizer_only")]  # fmt: skip
     holds = draft.rng.random() < 0.5
-    if subject is None or not rules:
-        return None
-    wish = wish_for(draft, operation, "" if holds else draft.rng.choice(rules), [subject])
-    if wish is None:
-        return None
+    fitting(subject and rules)
+    wish = wanted(draft, operation, subject, "" if holds else draft.rng.choice(rules))
     known = topic.quantity(draft, subject)
     condition = _clause_in(draft, wish, "allowed")
     parts = (part(draft, wish._replace(said=""), say=draft.say("do so")), _otherwise(draft, topic, subject, known, operation))  # fmt: skip
-    return decided(draft, once((*DESK.verify(draft), *known.look, *wish.looks)), condition, parts, holds=holds)  # fmt: skip
+    return decided(draft, (*DESK.verify(draft), *known.look, *wish.looks), condition, parts, holds=holds)  # fmt: skip
 
 
-def within(draft: StoryDraft, operation: Operation) -> Stage | None:
+def within(draft: StoryDraft, operation: Operation) -> Stage:
     """Something is wanted if it does not cost too much."""
-    wish = wish_for(draft, operation)
-    if wish is None or not wish.amount:
-        return None
+    wish = fitting(wish_for(draft, operation))
+    fitting(wish.amount)
     holds = draft.rng.random() < 0.5
     limit = dollars(limit_for(draft, wish.amount, within=holds))
     condition = _clause_in(draft, wish, "within", limit=limit)
     known = Lookup(draft.ways("price of that"), "money", wish.amount, "The price would be {}.")
     parts = (part(draft, wish._replace(said=""), say=draft.say("do so")), left_alone(draft, known))
-    return decided(draft, once((*DESK.verify(draft), *wish.looks)), condition, parts, holds=holds)
+    return decided(draft, (*DESK.verify(draft), *wish.looks), condition, parts, holds=holds)
 
 
 def _quietly(draft: StoryDraft, first: WishedChange, second: WishedChange, it: str = "") -> Stage:
@@ -144,28 +138,23 @@ def _quietly(draft: StoryDraft, first: WishedChange, second: WishedChange, it: s
     return both(draft, DESK.verify(draft), first._replace(said=""), second._replace(said=""), it)
 
 
-def two_for_one(draft: StoryDraft, topic: Topic) -> Stage | None:
+def two_for_one(draft: StoryDraft, topic: Topic) -> Stage:
     """Two things for one subject, the second as the first one leaves it."""
     subject = _some(draft, topic)
     operation, other = _changes(draft.rng.choice(topic.then))
-    first = wish_for(draft, operation, among=[subject]) if subject else None
-    if first is None:
-        return None
+    first = wanted(draft, operation, fitting(subject))
     second = then(draft, first, other, [draft.after(first.call).get(topic.table, subject[0])])
-    return _quietly(draft, first, second, "it") if second else None
+    return _quietly(draft, first, fitting(second), "it")
 
 
-def two_things(draft: StoryDraft) -> Stage | None:
+def two_things(draft: StoryDraft) -> Stage:
     """Two changes of different things; what makes a new one is the last, since all is read before anything is changed."""
     drawn = [draft.rng.choice(_changes(some)) for some in draft.rng.sample(_PAIRED, 2)]
     one, other = sorted(drawn, key=lambda each: each.name == "subscribe")
-    first = wish_for(draft, one)
-    if first is None:
-        return None
-    before, draft.db = draft.db, draft.after(first.call)
-    second = wish_for(draft, other)
-    draft.db = before
-    return _quietly(draft, first, second) if second else None
+    first = fitting(wish_for(draft, one))
+    with draft.granting(first.call):
+        second = wish_for(draft, other)
+    return _quietly(draft, first, fitting(second))
 
 
 # --- of several --------------------------------------------------------------------------------------
@@ -201,15 +190,15 @@ _PAIRED = (
 """Changes of things of one sort; of two such things one could be taken for the other."""
 
 
-def _best(draft: StoryDraft, table: str, names: str) -> Stage | None:
+def _best(draft: StoryDraft, table: str, names: str) -> Stage:
     return best(draft, _group(draft, table), _changes(names))
 
 
-def _every(draft: StoryDraft, table: str, names: str) -> Stage | None:
+def _every(draft: StoryDraft, table: str, names: str) -> Stage:
     return every(draft, _group(draft, table), _changes(names), "each of {}")
 
 
-def _best_and_rest(draft: StoryDraft) -> Stage | None:
+def _best_and_rest(draft: StoryDraft) -> Stage:
     first, *others = _changes("cancel pause")
     return best_and_rest(draft, _group(draft, "subscriptions"), first, others)
 
