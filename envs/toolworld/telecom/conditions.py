@@ -46,11 +46,9 @@ def _used(draft: StoryDraft) -> Lookup:
 
 
 def _owed(draft: StoryDraft) -> Lookup:
-    total, look = (
-        sum(bill.amount for bill in my_bills(draft, "open", "overdue", "requested")),
-        look_at_bills(draft),
-    )
-    return Lookup(draft.ways("owed"), "money", total, "You owe {} in total.", (look,), frozenset((CHARGES,)))
+    due, look = my_bills(draft, "open", "overdue", "requested"), (look_at_bills(draft),)
+    total = sum(bill.amount for bill in due)
+    return Lookup(draft.ways("owed"), "money", total, "You owe {} in total.", look, frozenset((CHARGES,)))
 
 
 def _bill(draft: StoryDraft) -> Lookup:
@@ -121,13 +119,8 @@ def plan_within(draft: StoryDraft) -> Stage:
 
 
 _STATES = {
-    "allow": ROAMING,
-    "forbid": ROAMING,
-    "premium": BLOCK,
-    "tethering": TETHER,
-    "resume": RESUME,
-    "close": CLOSE,
-}
+    "allow": ROAMING, "forbid": ROAMING, "premium": BLOCK, "tethering": TETHER, "resume": RESUME, "close": CLOSE,
+}  # fmt: skip
 """State of a line (phrases.yaml has the words for it) → the change that is wanted in it."""
 
 
@@ -136,8 +129,8 @@ def state(draft: StoryDraft) -> Stage:
     kind, holds = draft.rng.choice(sorted(_STATES)), draft.rng.random() < 0.5
     operation = _STATES[kind]
     fails = "contract_running" if operation is CLOSE else IMPOSSIBLE
-    wish = wish_for(draft, operation, "" if holds else fails)
-    wish = fitting(wish if wish and (operation is not ROAMING or wish.fill["does"] == kind) else None)
+    wish = fitting(wish_for(draft, operation, "" if holds else fails))
+    fitting(operation is not ROAMING or wish.fill["does"] == kind)
     known = _QUANTITIES[draft.rng.choice(("left", "used", "bill"))](draft)
     told = None if known.topics & draft.used else left_alone(draft, known)
     other = fitting((_extra(draft) if draft.rng.random() < 0.7 else None) or told)

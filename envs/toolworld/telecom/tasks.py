@@ -45,5 +45,5 @@ DOMAIN = PhoneDomain(
     tells_cost=True,
     rules=rules_of(OPERATIONS),
     deeds=DEEDS,
-    checks={kind: made.works for kind, made in troubles.TROUBLES.items()},
+    checks=troubles.CHECKS,
 )  # fmt: skip

@@ -4,10 +4,11 @@ once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from turnwise.data_file import data_file
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import WishedChange
 from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, confirmed, tell
 from turnwise.envs.toolworld.telecom.operations import (
@@ -23,74 +24,40 @@ from turnwise.envs.toolworld.telecom.operations import (
 from turnwise.envs.toolworld.telecom.parts import DESK, guide, my_line
 from turnwise.envs.toolworld.telecom.state import fast, rings, sends, shares, works
 
-Faults: TypeAlias = Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]]
-"""Fault → (fields of the phone, deeds that repair it)."""
+
+class Fault(NamedTuple):
+    """Something amiss with a phone: what it sets, and the deeds that repair it."""
+
+    sets: Mapping[str, bool | str]
+    deeds: tuple[str, ...]
 
 
 class Trouble(NamedTuple):
-    """A complaint: what may be behind it, and when it is repaired."""
+    """A complaint: the faults that may be behind it, on the phone and on the line."""
 
-    phone: Faults
-    line: tuple[str, ...]
+    phone: tuple[str, ...]
     most: int  # faults at once
-    works: Callable[[Database, str], bool]
+    line: tuple[str, ...] = ()
     always: tuple[str, ...] = ()  # deeds that are needed in any case
 
 
-_OFF_LINE: Faults = {
-    "airplane": ({"airplane": True}, ("airplane_mode_off",)),
-    "data": ({"data": False}, ("mobile_data_on",)),
-    "apn": ({"apn": "wrong"}, ("reset_apn", "restart")),
-}
-TROUBLES: Mapping[str, Trouble] = {
-    "works": Trouble(
-        {
-            **_OFF_LINE,
-            "saver": ({"saver": True}, ("data_saver_off",)),
-            "sim": ({"sim": "missing"}, ("reseat_sim",)),
-            "limit": ({"limit": True}, ("data_limit_off",)),
-            "operator": ({"operator": "manual"}, ("operator_automatic",)),
-            "wifi": ({"wifi": True}, ("wifi_off",)),
-        },
-        ("suspended", "used_up", "abroad"), 4, works,
-    ),
-    "rings": Trouble(
-        {
-            "airplane": _OFF_LINE["airplane"],
-            "forwarding": ({"forwarding": True}, ("call_forwarding_off",)),
-            "silent": ({"silent": True}, ("do_not_disturb_off",)),
-            "blocked": ({"blocked": True}, ("unblock_numbers",)),
-        },
-        ("barred",), 4, rings,
-    ),
-    "sends": Trouble(
-        {
-            **_OFF_LINE,
-            "permission": ({"messages": False}, ("allow_messages",)),
-            "wifi_calling": ({"wifi_calling": True}, ("wifi_calling_off",)),
-            "address": ({"mms": "wrong"}, ("reset_message_address",)),
-        },
-        (), 3, sends,
-    ),
-    "fast": Trouble(
-        {
-            "network": ({"network": "2G only"}, ("network_mode_automatic",)),
-            "vpn": ({"vpn": True}, ("vpn_off",)),
-            "power": ({"power_saver": True}, ("power_saving_off",)),
-        },
-        (), 3, fast,
-    ),
-    "shares": Trouble({name: _OFF_LINE[name] for name in ("data", "apn")}, ("tethering",), 2, shares, ("hotspot_on",)),
+class _Table(NamedTuple):
+    faults: Mapping[str, Fault]
+    troubles: Mapping[str, Trouble]
+
+
+FAULTS, TROUBLES = data_file("turnwise.envs.toolworld.telecom", "troubles", _Table)
+CHECKS: Mapping[str, Callable[[Database, str], bool]] = {
+    "works": works, "rings": rings, "sends": sends, "fast": fast, "shares": shares,
 }  # fmt: skip
-"""Check that users make themselves until it works → the complaint."""
+"""Complaint → what users check themselves until it holds."""
 _REMEDIES = {"suspended": RESUME, "used_up": DATA, "abroad": ROAMING, "barred": UNBAR, "tethering": TETHER}
 
 
-def trouble(draft: StoryDraft, kind: str) -> Stage | None:
+def trouble(draft: StoryDraft, kind: str) -> Stage:
     """Something does not work, for one reason or several."""
     made = TROUBLES[kind]
-    if draft.used:
-        return None
+    fitting(not draft.used)
     remedies = [_REMEDIES[fault] for fault in made.line]
     draft.used |= {"trouble", *(topic for one in remedies for topic in one.topics)}
     faults = draft.rng.sample((*made.phone, *made.line), draft.rng.randint(1, made.most))
@@ -98,18 +65,18 @@ def trouble(draft: StoryDraft, kind: str) -> Stage | None:
         faults.append("tethering")
     steps = [*DESK.verify(draft), guide("look_at_status")]
     for fault in sorted(faults):
-        steps += _on_phone(draft, *made.phone[fault]) if fault in made.phone else _on_line(draft, fault)
+        steps += _on_phone(draft, FAULTS[fault]) if fault in made.phone else _on_line(draft, fault)
     steps += map(guide, made.always)
-    assert not made.works(draft.db, draft.customer)
+    assert not CHECKS[kind](draft.db, draft.customer)
     return Stage(
         draft.say(f"trouble {kind}"), (*steps, tell("It is repaired. Please try it again.")),
         check=kind, again=draft.say(f"still {kind}"), wants=tuple(one.tool for one in remedies),
     )  # fmt: skip
 
 
-def _on_phone(draft: StoryDraft, fields: Mapping[str, Any], deeds: tuple[str, ...]) -> list[PlanStep]:
-    draft.override("phones", draft.customer, **fields)
-    return [guide(deed) for deed in deeds]
+def _on_phone(draft: StoryDraft, fault: Fault) -> list[PlanStep]:
+    draft.override("phones", draft.customer, **fault.sets)
+    return [guide(deed) for deed in fault.deeds]
 
 
 def _on_line(draft: StoryDraft, fault: str) -> list[PlanStep]:
@@ -140,10 +107,9 @@ def _made(wish: WishedChange) -> list[PlanStep]:
     return [*wish.reads, *wish.before, *confirmed(wish.offer, wish.call)]
 
 
-def locked(draft: StoryDraft) -> Stage | None:
+def locked(draft: StoryDraft) -> Stage:
     """A SIM that wants a PUK, of which the customer may not speak."""
-    if draft.used:
-        return None
+    fitting(not draft.used)
     draft.used.add("trouble")
     draft.override("phones", draft.customer, sim="locked")
     plan = (*DESK.verify(draft), guide("look_at_status"), call("transfer_to_human", reason="sim_locked"))
