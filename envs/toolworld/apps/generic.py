@@ -1,4 +1,4 @@
-"""Calls of every app for every kind of thing that it keeps: list, count, search, show, delete; and those that set its fields."""
+"""Calls of every app for every kind of thing that it keeps: list, count, search, show, delete; and those that make one or set its fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from turnwise.envs.toolworld.database import Database, plain
+from turnwise.envs.toolworld.database import Database, fresh_key, plain
 from turnwise.envs.toolworld.domain import Written
 from turnwise.envs.toolworld.facts import dollars
 from turnwise.tasks.core import Json
@@ -75,13 +75,29 @@ def setter(table: str, thing: str, name: str, about: str, /, *, to: Mapping[str,
     def set_fields(db: Database, **given: Any) -> Written:
         return Written(db.update(table, given.pop(thing), **to, **given), "ok")
 
-    hints: dict[str, Any] = {"db": Database, thing: str, **takes}
-    made: Any = set_fields
-    made.__name__, made.__doc__, made.__annotations__ = name, about, hints
-    made.__signature__ = inspect.Signature(
-        [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in hints]
-    )
-    return made
+    return _typed(set_fields, name, about, {thing: str, **takes})
+
+
+def creator(
+    table: str, thing: str, row: Callable[..., Any], about: str, /, **takes: Any
+) -> Callable[..., Any]:
+    """The function that makes one thing, ``row(key, …)``, of what it is given (field → type), and tells its id."""
+
+    def create(db: Database, **given: Any) -> Written:
+        fields = [given[name] for name in takes]
+        key = fresh_key(db, table, thing[0], *fields)
+        return Written(db.put(table, key, row(key, *fields)), {thing: key})
+
+    return _typed(create, f"create_{thing}", about, takes)
+
+
+def _typed(function: Any, name: str, about: str, takes: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function with a name, a docstring and typed parameters."""
+    hints = {"db": Database, **takes}
+    function.__name__, function.__doc__, function.__annotations__ = name, about, hints
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    function.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in hints])
+    return function
 
 
 def holds(row: Any, words: list[str]) -> bool:

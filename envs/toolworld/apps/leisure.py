@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from turnwise.envs.toolworld.apps.account.state import TODAY
-from turnwise.envs.toolworld.apps.generic import generic, page_of, setter, shown
+from turnwise.envs.toolworld.apps.generic import creator, generic, page_of, setter, shown
 from turnwise.envs.toolworld.apps.state import (
     Account,
     AppNote,
@@ -60,12 +60,6 @@ def top_up(db: Database, cents: int) -> Written:
     return Written(db.update("account", "me", balance=account.balance + cents), "ok")
 
 
-def create_note(db: Database, title: str, text: str) -> Written:
-    """Write a note."""
-    key = fresh_key(db, "notes", "n", title, text)
-    return Written(db.put("notes", key, AppNote(key, title, text)), {"note": key})
-
-
 def append_to_note(db: Database, note: str, text: str) -> Written:
     """Add a line to a note."""
     old: AppNote = db.get("notes", note)
@@ -76,12 +70,6 @@ def play(db: Database, song: str) -> Written:
     """Play a song."""
     old: Song = db.get("songs", song)
     return Written(db.update("songs", song, plays=old.plays + 1), f"playing {old.title}")
-
-
-def create_playlist(db: Database, name: str) -> Written:
-    """Make an empty playlist; its id is told."""
-    key = fresh_key(db, "playlists", "p", name)
-    return Written(db.put("playlists", key, Playlist(key, name)), {"playlist": key})
 
 
 def add_to_playlist(db: Database, playlist: str, song: str) -> Written:
@@ -120,13 +108,14 @@ LEISURE: dict[str, list[Callable[..., Any]]] = {
         show_balance, send_money, pending_requests, pay_request, decline_request, top_up,
     ],
     "notes": [
-        *generic("notes", "note"), create_note, append_to_note,
+        *generic("notes", "note"),
+        creator("notes", "note", AppNote, "Write a note.", title=str, text=str), append_to_note,
         _note("retitle_note", "Give a note another title.", title=str),
         _note("pin_note", "Pin a note.", to={"pinned": True}), _note("unpin_note", "Unpin a note.", to={"pinned": False}),
     ],
     "music": [
         *generic("songs", "song", deletable=False), *generic("playlists", "playlist"),
         _song("like", "Like a song.", to={"liked": True}), _song("unlike", "Take a like back.", to={"liked": False}), play,
-        create_playlist, add_to_playlist, remove_from_playlist,
+        creator("playlists", "playlist", Playlist, "Make an empty playlist; its id is told.", name=str), add_to_playlist, remove_from_playlist,
     ],
 }  # fmt: skip

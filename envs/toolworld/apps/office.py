@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from turnwise.envs.toolworld.apps.account.state import TODAY
-from turnwise.envs.toolworld.apps.generic import generic, setter
+from turnwise.envs.toolworld.apps.generic import creator, generic, setter
 from turnwise.envs.toolworld.apps.state import Contact, Event, File, Mail
 from turnwise.envs.toolworld.database import Database, fresh_key
 from turnwise.envs.toolworld.domain import Written
@@ -33,12 +33,6 @@ def forward(db: Database, mail: str, recipient: str) -> Written:
     return _sent(db, (recipient,), f"Fwd: {old.subject}", old.body)
 
 
-def create_event(db: Database, title: str, date: str, start: str, end: str) -> Written:
-    """Put an event into the calendar (YYYY-MM-DD, HH:MM)."""
-    key = fresh_key(db, "events", "e", title, date, start, end)
-    return Written(db.put("events", key, Event(key, title, date, start, end)), {"event": key})
-
-
 def move_event(db: Database, event: str, date: str) -> Written:
     """Move an event to another date, at the same time of the day."""
     if len(date) != len(TODAY):
@@ -58,10 +52,8 @@ def answer_invitation(db: Database, event: str, answer: Literal["accepted", "dec
     return Written(db.update("events", event, status=answer), "ok")
 
 
-def create_file(db: Database, folder: str, name: str, content: str) -> Written:
-    """Write a new text file."""
-    key = fresh_key(db, "files", "f", folder, name, content)
-    return Written(db.put("files", key, File(key, folder, name, content, 1, TODAY)), {"file": key})
+def _new_file(key: str, folder: str, name: str, content: str) -> File:
+    return File(key, folder, name, content, 1, TODAY)
 
 
 def append_to_file(db: Database, file: str, content: str) -> Written:
@@ -75,12 +67,6 @@ def share_file(db: Database, file: str, guest: str) -> Written:
     _require_address(guest)
     old: File = db.get("files", file)
     return Written(db.update("files", file, shared_with=tuple(sorted({*old.shared_with, guest}))), "ok")
-
-
-def create_contact(db: Database, name: str, email: str, phone: str, group: str) -> Written:
-    """Add somebody to the contacts."""
-    key = fresh_key(db, "contacts", "c", name, email, phone, group)
-    return Written(db.put("contacts", key, Contact(key, name, email, phone, group)), {"contact": key})
 
 
 def set_email(db: Database, contact: str, email: str) -> Written:
@@ -113,17 +99,20 @@ OFFICE: dict[str, list[Callable[..., Any]]] = {
         _mail("move_mail", "Move a mail to a folder.", folder=Literal["inbox", "archive", "spam"]),
     ],
     "calendar": [
-        *generic("events", "event"), create_event, move_event,
+        *generic("events", "event"),
+        creator("events", "event", Event, "Put an event into the calendar (YYYY-MM-DD, HH:MM).", title=str, date=str, start=str, end=str), move_event,
         _event("retime_event", "Give an event another time of the same day (HH:MM).", start=str, end=str), invite, answer_invitation,
     ],
     "files": [
-        *generic("files", "file"), create_file,
+        *generic("files", "file"),
+        creator("files", "file", _new_file, "Write a new text file.", folder=str, name=str, content=str),
         _file("rename_file", "Give a file another name.", name=str),
         _file("move_file", "Move a file to a folder.", folder=str), append_to_file, share_file,
         _file("unshare_file", "Share a file with nobody.", to={"shared_with": ()}),
     ],
     "contacts": [
-        *generic("contacts", "contact"), create_contact,
+        *generic("contacts", "contact"),
+        creator("contacts", "contact", Contact, "Add somebody to the contacts.", name=str, email=str, phone=str, group=str),
         _contact("set_phone", "Change a contact's phone number.", phone=str), set_email,
         _contact("set_group", "Put a contact into a group.", group=str),
     ],

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from turnwise.envs.toolworld.apps.account import state as accounts
 from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.facts import dollars
 from turnwise.envs.toolworld.vocabulary import PersonName, people
 
 GROUPS = ("family", "climbing", "work", "choir")
@@ -111,33 +112,19 @@ def build(rng: Random, size: int) -> Database:
     """The apps of somebody with ``size`` contacts."""
     known = people(rng, size)
     numbers = (str(number) for number in rng.sample(range(1000, 10_000), 16 * size + 200))
-    contacts = {
-        (key := f"c{next(numbers)}"): Contact(
-            key, person.full, mail_of(person), f"555-{rng.randint(1000, 9999)}", rng.choice(GROUPS)
-        )
+    contacts = [
+        Contact(f"c{next(numbers)}", person.full, mail_of(person), f"555-{rng.randint(1000, 9999)}", rng.choice(GROUPS))
         for person in known
-    }
+    ]  # fmt: skip
     mails = [_mail(rng, f"m{next(numbers)}", rng.choice(known)) for _ in range(3 * size)]
     events = [_event(rng, f"e{next(numbers)}", rng.choice(known)) for _ in range(size)]
     files = [_file(rng, f"f{next(numbers)}") for _ in range(2 * size)]
-    requests = [
-        PaymentRequest(
-            f"r{next(numbers)}", rng.choice(known).full, _amount(rng), rng.choice(TOPICS), _day(rng)
-        )
-        for _ in range(size)
-    ]
-    transfers = [
-        Transfer(f"t{next(numbers)}", rng.choice(known).full, _amount(rng), rng.choice(TOPICS), _day(rng))
-        for _ in range(2 * size)
-    ]
+    requests = [PaymentRequest(f"r{next(numbers)}", *_payment(rng, known)) for _ in range(size)]
+    transfers = [Transfer(f"t{next(numbers)}", *_payment(rng, known)) for _ in range(2 * size)]
     notes = [
-        AppNote(
-            f"n{next(numbers)}",
-            f"{rng.choice(TOPICS)} {number}",
-            f"{rng.choice(known).full}: {dollars_of(rng)}",
-        )
+        AppNote(f"n{next(numbers)}", f"{rng.choice(TOPICS)} {number}", f"{rng.choice(known).full}: {dollars(_amount(rng))}")
         for number in range(1, 1 + size // 2)
-    ]
+    ]  # fmt: skip
     artists = [person.full for person in rng.sample(known, max(3, size // 4))]
     songs = [
         Song(
@@ -147,25 +134,16 @@ def build(rng: Random, size: int) -> Database:
         for number in range(1, 1 + 2 * size)
     ]  # fmt: skip
     liked = tuple(song.song_id for song in songs[:4])
-    playlists = [
-        Playlist(f"p{next(numbers)}", name, liked[: rng.randint(1, 4)])
-        for name in ("Morning", "Run", "Sleep")
-    ]
+    names = ("Morning", "Run", "Sleep")
+    playlists = [Playlist(f"p{next(numbers)}", name, liked[: rng.randint(1, 4)]) for name in names]
     tables = {
         "mails": mails, "events": events, "files": files, "requests": requests, "transfers": transfers, "notes": notes,
-        "songs": songs, "playlists": playlists,
+        "songs": songs, "playlists": playlists, "contacts": contacts,
     }  # fmt: skip
+    account = {"me": Account(rng.randrange(200_000, 400_000, 100))}
+    manual = {"me": Manual(rng.randrange(1_000_000))}
     rows = {table: {row[0]: row for row in made} for table, made in tables.items()}
-    account = {"account": {"me": Account(rng.randrange(200_000, 400_000, 100))}}
-    return Database.of(
-        {
-            **rows,
-            "contacts": contacts,
-            **account,
-            "manual": {"me": Manual(rng.randrange(1_000_000))},
-            **accounts.tables(rng, size),
-        }
-    )
+    return Database.of({**rows, "account": account, "manual": manual, **accounts.tables(rng, size)})
 
 
 _ABOUT = ("Minutes of meeting no.", "List no.", "Receipt no.", "Draft of letter no.", "Scan of page")
@@ -179,9 +157,9 @@ def _amount(rng: Random) -> int:
     return rng.randrange(500, 9000, 25)
 
 
-def dollars_of(rng: Random) -> str:
-    cents = _amount(rng)
-    return f"${cents // 100}.{cents % 100:02}"
+def _payment(rng: Random, known: list[PersonName]) -> tuple[str, int, str, str]:
+    """Somebody, an amount, what it is for, a day."""
+    return rng.choice(known).full, _amount(rng), rng.choice(TOPICS), _day(rng)
 
 
 def _mail(rng: Random, key: str, sender: PersonName) -> Mail:
@@ -190,7 +168,7 @@ def _mail(rng: Random, key: str, sender: PersonName) -> Mail:
         body = f"Hi, I have a new phone number: 555-{rng.randint(1000, 9999)}. Best, {sender.first}"
         subject = "my new number"
     else:
-        body = f"About the {topic}: it was {dollars_of(rng)} on my side. Best, {sender.first}"
+        body = f"About the {topic}: it was {dollars(_amount(rng))} on my side. Best, {sender.first}"
         subject = topic
     return Mail(key, "inbox", mail_of(sender), ("me",), subject, body, _day(rng), rng.random() < 0.5)
 

@@ -58,16 +58,14 @@ def _reseat(db: Database, customer: str) -> Written:
     return Written(db.update("phones", customer, sim="ready"), "I took the SIM out and put it in again.")
 
 
-def _reset(db: Database, customer: str) -> Written:
-    phone: Phone = db.get("phones", customer)
-    apn = "reset" if phone.apn == "wrong" else phone.apn
-    return Written(db.update("phones", customer, apn=apn), "The APN settings are reset.")
+def _apn(before: str, after: str, said: str) -> Callable[[Database, str], Written]:
+    """What makes APN settings that are one thing another."""
 
+    def does(db: Database, customer: str) -> Written:
+        phone: Phone = db.get("phones", customer)
+        return Written(db.update("phones", customer, apn=after if phone.apn == before else phone.apn), said)
 
-def _restart(db: Database, customer: str) -> Written:
-    phone: Phone = db.get("phones", customer)
-    apn = "right" if phone.apn == "reset" else phone.apn
-    return Written(db.update("phones", customer, apn=apn), "The phone has restarted.")
+    return does
 
 
 def _pay(db: Database, customer: str) -> Written:
@@ -80,17 +78,11 @@ def _pay(db: Database, customer: str) -> Written:
 def _test(db: Database, customer: str) -> Written:
     if not works(db, customer):
         return Written(db, "The speed test says: no connection.")
-    return Written(
-        db, "The speed test is fine." if fast(db, customer) else "The speed test says that it is very slow."
-    )
+    return Written(db, f"The speed test {'is fine' if fast(db, customer) else 'says that it is very slow'}.")
 
 
-def _call(db: Database, customer: str) -> Written:
-    return Written(db, "It rings." if rings(db, customer) else "My friend says that I cannot be reached.")
-
-
-def _picture(db: Database, customer: str) -> Written:
-    return Written(db, "The picture was sent." if sends(db, customer) else "The picture was not sent.")
+def _tells(holds: Callable[[Database, str], bool], yes: str, no: str) -> Callable[[Database, str], Written]:
+    return lambda db, customer: Written(db, yes if holds(db, customer) else no)
 
 
 def _on(value: bool) -> str:
@@ -115,8 +107,10 @@ class _DeedWords(NamedTuple):
 
 
 _DOES: Mapping[str, Callable[[Database, str], Written]] = {
-    "look_at_status": _look, "reseat_sim": _reseat, "reset_apn": _reset, "restart": _restart, "pay_bill": _pay, "speed_test": _test,
-    "test_call": _call, "test_picture": _picture,
+    "look_at_status": _look, "reseat_sim": _reseat, "pay_bill": _pay, "speed_test": _test,
+    "reset_apn": _apn("wrong", "reset", "The APN settings are reset."), "restart": _apn("reset", "right", "The phone has restarted."),
+    "test_call": _tells(rings, "It rings.", "My friend says that I cannot be reached."),
+    "test_picture": _tells(sends, "The picture was sent.", "The picture was not sent."),
 }  # fmt: skip
 """Deeds that do more than set something."""
 DEEDS = tuple(
