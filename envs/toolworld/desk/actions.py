@@ -1,10 +1,9 @@
-"""Calls that an agent of the desk can make."""
+"""Calls that an agent of the desk can make, and the policy: what the agent reads, and what breaks it."""
 
 from __future__ import annotations
 
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.desk.state import DeskNote, line_of, order_of, orders_of
-from turnwise.envs.toolworld.desk.vocabulary import COLOURS
+from turnwise.envs.toolworld.desk.state import COLOURS, DeskNote, line_of, order_of, orders_of
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.tools.core import ToolError
 
@@ -54,3 +53,12 @@ ACTS = (
     act(paint, "write", _owner),
     act(deny, "note", _owner),
 )
+POLICY = "desk : find[name ] price[order ] cancel[order ] paint[order , colour ] . sent : deny[order ] . ask name ? sure ?"
+
+
+def rules(db: Database, name: str, arguments: object) -> tuple[str, ...]:
+    """List the rules that a call breaks, on the database before it."""
+    if not isinstance(arguments, dict) or name not in ("cancel", "paint", "deny"):
+        return ()
+    sent = order_of(db, arguments["order"]).state == "sent"
+    return ("sent",) if sent and name != "deny" else ("not_sent",) if not sent and name == "deny" else ()

@@ -1,4 +1,4 @@
-"""The desk's tables, and worlds of them."""
+"""The desk's tables, and worlds of them, in words of one token each."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.desk.vocabulary import COLOURS, NAMES, THINGS, TREES
 from turnwise.tools.core import ToolError
 
+NAMES = [
+    "anna", "ben", "carl", "dora", "emil", "fay", "gus", "hana", "ida", "jon", "kim", "leo", "mia", "nora",
+    "otto", "pia",
+]  # fmt: skip
+TREES = [
+    "oak", "elm", "ash", "fir", "yew", "box", "fig", "bay", "may", "gum", "plum", "pear", "lime", "palm",
+    "pine", "beech", "birch", "cedar", "maple", "alder", "hazel", "holly", "rowan", "larch", "aspen",
+    "linden", "willow", "walnut", "cherry", "laurel", "olive", "poplar",
+]  # fmt: skip
+THINGS = ["lamp", "mug", "scarf", "chair", "tent", "bowl", "rug", "desk"]
+COLOURS = ["red", "blue", "green", "black", "white", "pink", "brown", "gray"]
 _ORDERS = 4
 
 

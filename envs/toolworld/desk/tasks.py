@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.desk.actions import ACTS
-from turnwise.envs.toolworld.desk.rules import POLICY, rules
+from turnwise.envs.toolworld.desk.actions import ACTS, POLICY, rules
 from turnwise.envs.toolworld.desk.solver import imperfect_call
-from turnwise.envs.toolworld.desk.state import DeskOrder, build, orders_of
-from turnwise.envs.toolworld.desk.vocabulary import COLOURS
+from turnwise.envs.toolworld.desk.state import COLOURS, DeskOrder, build, orders_of
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell

@@ -83,6 +83,11 @@ def acts_of(folder: str, stamp: str) -> tuple[DomainAction, ...]:
         raise EnvError(f"{folder}/tools cannot be used: {error!r}.", "It must define ALL_TOOLS.") from error
 
 
+def _of_all(name: str) -> Any:
+    """The method of dicts of this name, called when every row is made."""
+    return lambda rows, *given: getattr(dict, name)(rows.look(), *given)
+
+
 class LazyRows(dict[str, Any]):
     """A table for tools that change it in place: a row is made when it is looked at first."""
 
@@ -110,26 +115,8 @@ class LazyRows(dict[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         return self[key] if key in self else default  # noqa: SIM401 (this is get itself)
 
-    def __iter__(self) -> Iterator[str]:
-        return super(LazyRows, self.look()).__iter__()
-
-    def __len__(self) -> int:
-        return super(LazyRows, self.look()).__len__()
-
-    def __delitem__(self, key: str) -> None:
-        super(LazyRows, self.look()).__delitem__(key)
-
-    def pop(self, *arguments: Any) -> Any:
-        return super(LazyRows, self.look()).pop(*arguments)
-
-    def keys(self) -> Any:
-        return super(LazyRows, self.look()).keys()
-
-    def values(self) -> Any:
-        return super(LazyRows, self.look()).values()
-
-    def items(self) -> Any:
-        return super(LazyRows, self.look()).items()
+    __iter__, __len__, __delitem__ = map(_of_all, ("__iter__", "__len__", "__delitem__"))
+    keys, values, items, pop = map(_of_all, ("keys", "values", "items", "pop"))
 
     def written(self, table: str, db: Database) -> Database:
         """The database with what was changed here."""

@@ -165,37 +165,25 @@ DEVICES, TEAMS, KEPT = things("devices"), things("teams"), things("kept")
 
 # --- the changes -------------------------------------------------------------------------------------
 
-REMOVE = TABLE.operation(
-    "device", "remove_device", DEVICES, _device,
-    read_for=("last_device",), prepare={"lost_device": lambda draft, row: [("devices", row.device_id, {"status": "lost"})]},
-)  # fmt: skip
-LOCK = TABLE.operation(
-    "lost", "lock_device", things("devices", lambda device: device.status == "active"), _device
-)
-EXPORT = TABLE.operation(
-    "export", "export_data", KEPT, _export,
-    read_for=("export_period",), matches=("format",), rethink=_other_format,
-)  # fmt: skip
-ERASE = TABLE.operation(
-    "erase", "delete_app_data", KEPT, _erase, counts="count", read_for=("active_subscription",)
-)
-CLOSE = TABLE.operation(
-    "close", "delete_account", myself, _close,
-    read_for=("active_subscription", "family_members"), prepare={"": _ended, "family_members": _ended, "open_dispute": _contested},
-)  # fmt: skip
-EMAIL = TABLE.operation("email", "change_email", myself, _email)
-ADD_MEMBER = TABLE.operation("add_member", "add_family_member", _families, _add)
-REMOVE_MEMBER = TABLE.operation(
-    "remove_member", "remove_family_member", lambda draft, own: members(draft, lambda one: True) if own else [], _expel
-)  # fmt: skip
-AGE_LIMIT = TABLE.operation("age_limit", "set_age_limit", children, _limit)
-ALLOWANCE = TABLE.operation(
-    "allowance", "set_allowance", children, _allow, rethink=redrawn("accounts", "account_id")
-)
-MORE_SEATS = TABLE.operation("more_seats", "add_seats", TEAMS, _enlarge, rethink=redrawn("teams", "team_id"))
-FEWER_SEATS = TABLE.operation("fewer_seats", "remove_seats", TEAMS, _shrink)
-ASSIGN = TABLE.operation("assign", "assign_seat", TEAMS, _assign, prepare={"no_free_seat": _full})
-FREE = TABLE.operation("free", "free_seat", TEAMS, _free)
 KEEPING = (
-    REMOVE, LOCK, EXPORT, ERASE, CLOSE, EMAIL, ADD_MEMBER, REMOVE_MEMBER, AGE_LIMIT, ALLOWANCE, MORE_SEATS, FEWER_SEATS, ASSIGN, FREE,
+    TABLE.operation(
+        "device", "remove_device", DEVICES, _device,
+        read_for=("last_device",), prepare={"lost_device": lambda draft, row: [("devices", row.device_id, {"status": "lost"})]},
+    ),
+    TABLE.operation("lost", "lock_device", things("devices", lambda device: device.status == "active"), _device),
+    TABLE.operation("export", "export_data", KEPT, _export, read_for=("export_period",), matches=("format",), rethink=_other_format),
+    TABLE.operation("erase", "delete_app_data", KEPT, _erase, counts="count", read_for=("active_subscription",)),
+    TABLE.operation(
+        "close", "delete_account", myself, _close,
+        read_for=("active_subscription", "family_members"), prepare={"": _ended, "family_members": _ended, "open_dispute": _contested},
+    ),
+    TABLE.operation("email", "change_email", myself, _email),
+    TABLE.operation("add_member", "add_family_member", _families, _add),
+    TABLE.operation("remove_member", "remove_family_member", lambda draft, own: members(draft, lambda one: True) if own else [], _expel),
+    TABLE.operation("age_limit", "set_age_limit", children, _limit),
+    TABLE.operation("allowance", "set_allowance", children, _allow, rethink=redrawn("accounts", "account_id")),
+    TABLE.operation("more_seats", "add_seats", TEAMS, _enlarge, rethink=redrawn("teams", "team_id")),
+    TABLE.operation("fewer_seats", "remove_seats", TEAMS, _shrink),
+    TABLE.operation("assign", "assign_seat", TEAMS, _assign, prepare={"no_free_seat": _full}),
+    TABLE.operation("free", "free_seat", TEAMS, _free),
 )  # fmt: skip

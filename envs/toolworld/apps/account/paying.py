@@ -87,7 +87,7 @@ def _resume(operation: Operation, draft: StoryDraft, row: AppSubscription) -> Wi
 
 
 def _share(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
-    return _of(operation, draft, row, {"shared": operation is SHARE})
+    return _of(operation, draft, row, {"shared": operation.name == "share_subscription"})
 
 
 def _subscribe(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
@@ -110,7 +110,7 @@ def refunding(operation: Operation, draft: StoryDraft, row: Purchase, to: str) -
     """A refund of what somebody bought, or a child of theirs."""
     it = purchase_called(draft, row)
     child: AppAccount = draft.db.get("accounts", row.account_id)
-    is_childs = row.account_id != draft.customer and operation is CHILD_REFUND
+    is_childs = row.account_id != draft.customer and operation.name == "child_refund"
     find = ((call("get_family", family_id=child.family_id), call("get_account", account_id=child.account_id)) if is_childs else ())  # fmt: skip
     return wish(
         operation, draft, row.purchase_id, {"purchase_id": row.purchase_id, "to": to}, it, amount=row.price,
@@ -131,7 +131,7 @@ def _childs(draft: StoryDraft, own: bool) -> list[Purchase]:
 
 
 def _dispute(operation: Operation, draft: StoryDraft, row: Purchase) -> WishedChange:
-    twice = operation is TWICE
+    twice = operation.name == "dispute_twice"
     alike = [p.purchase_id for p in twins(draft.db, row)] if twice else []
     reads = [call("get_purchase", purchase_id=key) for key in alike] if twice else [call("get_device", device_id=row.device_id)]  # fmt: skip
     given: dict[str, Json] = {"purchase_id": row.purchase_id, "reason": "charged_twice" if twice else "unknown_purchase"}  # fmt: skip
@@ -227,55 +227,25 @@ SUBSCRIPTIONS, PURCHASES = things("subscriptions"), things("purchases", lambda p
 
 # --- the changes -------------------------------------------------------------------------------------
 
-CANCEL = TABLE.operation("cancel", "cancel_subscription", SUBSCRIPTIONS, _cancel)
-TIER = TABLE.operation(
-    "tier", "change_tier", SUBSCRIPTIONS, _tier, rethink=redrawn("subscriptions", "subscription_id")
-)
-PERIOD = TABLE.operation("period", "change_period", SUBSCRIPTIONS, _period)
-PAUSE = TABLE.operation(
-    "pause", "pause_subscription", SUBSCRIPTIONS, _pause,
-    matches=("months",), rethink=redrawn("subscriptions", "subscription_id"),
-)  # fmt: skip
-RESUME = TABLE.operation("resume", "resume_subscription", SUBSCRIPTIONS, _resume)
-SUBSCRIBE = TABLE.operation(
-    "subscribe",
-    "subscribe",
-    myself,
-    _subscribe,
-    read_for=("age_rating", "already_covered"),
-    prepare={"age_rating": _seventeen},
-)
-SHARE = TABLE.operation("share_subscription", "share_subscription", _in_a_family, _share)
-UNSHARE = TABLE.operation(
-    "unshare", "share_subscription", _in_a_family, _share,
-    _rules("share_subscription", "not_owner"), prepare={"": _shared},
-)  # fmt: skip
-REFUND = TABLE.operation("refund", "refund_purchase", PURCHASES, _refund, matches=("to",), rethink=_as_credit)
-CHILD_REFUND = TABLE.operation(
-    "child_refund",
-    "refund_purchase",
-    _childs,
-    _refund,
-    _rules("refund_purchase", "refund_period", "refund_to"),
-)
-UNKNOWN = TABLE.operation(
-    "dispute_unknown", "open_dispute", PURCHASES, _dispute,
-    _rules("open_dispute", "not_owner", "dispute_period", "known_device"), read_for=("known_device",),
-)  # fmt: skip
-TWICE = TABLE.operation(
-    "dispute_twice",
-    "open_dispute",
-    PURCHASES,
-    _dispute,
-    _rules("open_dispute", "not_owner", "dispute_period", "no_duplicate"),
-)
-REDEEM = TABLE.operation("redeem", "redeem_code", _codes, _redeem)
-GIFT = TABLE.operation("gift", "buy_gift_code", myself, _gift, rethink=_other_worth)
-CARD = TABLE.operation("card", "change_card", myself, _card, rethink=redrawn("accounts", "account_id"))
-STORAGE = TABLE.operation(
-    "storage", "change_storage", myself, _store, read_for=("storage_full",), rethink=_other_plan
-)
-PAY_OUT = TABLE.operation("pay_out", "", myself, _credit, {"no_cash": never})
 PAYING = (
-    CANCEL, TIER, PERIOD, PAUSE, RESUME, SUBSCRIBE, SHARE, UNSHARE, REFUND, CHILD_REFUND, UNKNOWN, TWICE, REDEEM, GIFT, CARD, STORAGE, PAY_OUT,
+    TABLE.operation("cancel", "cancel_subscription", SUBSCRIPTIONS, _cancel),
+    TABLE.operation("tier", "change_tier", SUBSCRIPTIONS, _tier, rethink=redrawn("subscriptions", "subscription_id")),
+    TABLE.operation("period", "change_period", SUBSCRIPTIONS, _period),
+    TABLE.operation("pause", "pause_subscription", SUBSCRIPTIONS, _pause, matches=("months",), rethink=redrawn("subscriptions", "subscription_id")),
+    TABLE.operation("resume", "resume_subscription", SUBSCRIPTIONS, _resume),
+    TABLE.operation("subscribe", "subscribe", myself, _subscribe, read_for=("age_rating", "already_covered"), prepare={"age_rating": _seventeen}),
+    TABLE.operation("share_subscription", "share_subscription", _in_a_family, _share),
+    TABLE.operation("unshare", "share_subscription", _in_a_family, _share, _rules("share_subscription", "not_owner"), prepare={"": _shared}),
+    TABLE.operation("refund", "refund_purchase", PURCHASES, _refund, matches=("to",), rethink=_as_credit),
+    TABLE.operation("child_refund", "refund_purchase", _childs, _refund, _rules("refund_purchase", "refund_period", "refund_to")),
+    TABLE.operation(
+        "dispute_unknown", "open_dispute", PURCHASES, _dispute,
+        _rules("open_dispute", "not_owner", "dispute_period", "known_device"), read_for=("known_device",),
+    ),
+    TABLE.operation("dispute_twice", "open_dispute", PURCHASES, _dispute, _rules("open_dispute", "not_owner", "dispute_period", "no_duplicate")),
+    TABLE.operation("redeem", "redeem_code", _codes, _redeem),
+    TABLE.operation("gift", "buy_gift_code", myself, _gift, rethink=_other_worth),
+    TABLE.operation("card", "change_card", myself, _card, rethink=redrawn("accounts", "account_id")),
+    TABLE.operation("storage", "change_storage", myself, _store, read_for=("storage_full",), rethink=_other_plan),
+    TABLE.operation("pay_out", "", myself, _credit, {"no_cash": never}),
 )  # fmt: skip
