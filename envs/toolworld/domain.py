@@ -185,6 +185,7 @@ class Domain:
     asks_consent: bool = True
     tells_cost: bool = False  # the policy wants a change's price told before the yes
     compact: bool = False  # few words, for small models
+    reader: type[Lexicon] = Lexicon  # finds what is spoken of in a clause
     confuse: Confuse | None = None  # an error of the imperfect scripted policy
 
     @functools.cached_property
@@ -196,7 +197,7 @@ class Domain:
             if made.kind == "write"
         }
         deeds = tuple(SpokenDeed(deed.name, deed.concept) for deed in self.deeds)
-        return Lexicon(self.slots, self.identity, known, deeds, self.patterns)
+        return self.reader(self.slots, self.identity, known, deeds, self.patterns)
 
     @functools.cached_property
     def tools(self) -> tuple[Tool, ...]:

@@ -68,14 +68,8 @@ def in_service(root: str) -> bool:
 
 def is_unknown(root: str, known: AbstractSet[str]) -> bool:
     """Say whether a stem is no word of a service, of a domain, or of everybody."""
-    return not (
-        root in known
-        or root in word_set("service")
-        or root in word_set("general")
-        or root in word_set("everyday")
-        or root in plain_words("pointing")
-        or any(sign.isdigit() for sign in root)
-    )
+    everybodys = any(root in word_set(name) for name in ("service", "general", "everyday"))
+    return not (root in known or everybodys or root in plain_words("pointing") or any(map(str.isdigit, root)))
 
 
 def deeds_of(text: str) -> frozenset[str]:

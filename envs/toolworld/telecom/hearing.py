@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.speech.lexicon import Lexicon, SpokenDeed
 from turnwise.envs.toolworld.speech.words import Match, normal, speaks_of, stems
 
@@ -167,13 +166,3 @@ def _bare_roaming(deed: SpokenDeed, stemmed: str, context: str) -> Match | None:
     if _OF_LINE.search(stemmed):
         return None
     return speaks_of(deed.concept, _ROAMING.sub("data roam", stemmed), context)
-
-
-@dataclass(frozen=True, eq=False)
-class PhoneDomain(Domain):
-    """A domain whose users hear of their phones."""
-
-    @functools.cached_property
-    def lexicon(self) -> Lexicon:
-        plain = super().lexicon
-        return PhoneLexicon(plain.slots, plain.identity, plain.actions, plain.deeds, plain.patterns)

@@ -6,29 +6,28 @@ from __future__ import annotations
 from functools import partial
 
 from turnwise.data_file import data_file, text_file
-from turnwise.envs.toolworld.domain import DomainLanguage, StoryDraft
+from turnwise.envs.toolworld.domain import Domain, DomainLanguage, StoryDraft, fitting
 from turnwise.envs.toolworld.granting import handed_over, refusals, requests
 from turnwise.envs.toolworld.operations import reasons, rules_of
 from turnwise.envs.toolworld.story import Stage
 from turnwise.envs.toolworld.telecom import conditions, troubles
 from turnwise.envs.toolworld.telecom.actions import ACTS
 from turnwise.envs.toolworld.telecom.device import DEEDS
-from turnwise.envs.toolworld.telecom.hearing import PhoneDomain
+from turnwise.envs.toolworld.telecom.hearing import PhoneLexicon
 from turnwise.envs.toolworld.telecom.operations import OPERATIONS, SECTIONS
 from turnwise.envs.toolworld.telecom.parts import enter, me
 from turnwise.envs.toolworld.telecom.state import build
 
 
-def _stolen(draft: StoryDraft) -> Stage | None:
+def _stolen(draft: StoryDraft) -> Stage:
     """For people, at once."""
-    if draft.used:
-        return None
+    fitting(not draft.used)
     draft.used.add("trouble")
     return handed_over(draft, ("stolen_phone",), f"the number {me(draft).phone}")
 
 
 _LANGUAGE = data_file("turnwise.envs.toolworld.telecom", "language", DomainLanguage)
-DOMAIN = PhoneDomain(
+DOMAIN = Domain(
     name="telecom",
     policy=text_file("turnwise.envs.toolworld.telecom", "policy.md").format(reasons=reasons(OPERATIONS, SECTIONS)),
     build=build,
@@ -43,6 +42,7 @@ DOMAIN = PhoneDomain(
     enter=enter,
     **_LANGUAGE._asdict(),
     tells_cost=True,
+    reader=PhoneLexicon,
     rules=rules_of(OPERATIONS),
     deeds=DEEDS,
     checks=troubles.CHECKS,
