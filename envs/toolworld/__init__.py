@@ -22,6 +22,7 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     spoken       a language model as the user           proposals  the tool ``propose``
     sentences    scores labelled sentences by what the user does
     rivals       who is in the fairness table
+    *.yaml       words and tables of the domains: operations, phrases, language, wishes
     files/       domains given as tau-bench-style files
     desk/ retail/ airline/ telecom/ apps/               the domains
 """
