@@ -69,14 +69,14 @@ def service_acts(
     )  # fmt: skip
 
 
-def refusal(db: Database, about: str, reason: str) -> Written:
+def refusal(db: Database, about: str, reason: str, table: str = "notes") -> Written:
     """Put on record that a request about something was refused."""
-    return Written(db.put("notes", f"refused {about} {reason}", DeskRecord(about, reason)), "recorded")
+    return Written(db.put(table, f"refused {about} {reason}", DeskRecord(about, reason)), "recorded")
 
 
-def transfer(db: Database, reason: str) -> Written:
+def transfer(db: Database, reason: str, table: str = "notes") -> Written:
     """Put on record that a customer was handed over."""
-    return Written(db.put("notes", f"transfer {reason}", DeskRecord("transfer", reason)), "transferred")
+    return Written(db.put(table, f"transfer {reason}", DeskRecord("transfer", reason)), "transferred")
 
 
 def _described(made: DomainAction, known: Mapping[str, Argument]) -> DomainAction:

@@ -22,11 +22,8 @@ def verify_customer(db: Database, phone: str, pin: str) -> Written:
     digits = _digits(phone)
     for user in db.rows("customers"):
         if user.pin == pin.strip() and _digits(user.phone) == digits:
-            return Written(
-                db,
-                {"customer_id": user.customer_id, "name": user.name, "line_id": user.line_id},
-                user.customer_id,
-            )
+            found: Json = {"customer_id": user.customer_id, "name": user.name, "line_id": user.line_id}
+            return Written(db, found, user.customer_id)
     raise ToolError("No customer has this number and PIN.")
 
 
@@ -149,13 +146,7 @@ def _charged(db: Database, customer_id: str, cost: int) -> Database:
 
 
 Reason = Literal[
-    "contract_ended",
-    "unpaid",
-    "data_limit",
-    "not_owner",
-    "suspended",
-    "contract_running",
-    "no_discount",
+    "contract_ended", "unpaid", "data_limit", "not_owner", "suspended", "contract_running", "no_discount"
 ]
 
 

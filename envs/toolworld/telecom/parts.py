@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import Called, ServiceDesk
-from turnwise.envs.toolworld.story import PlanStep, ask, call
+from turnwise.envs.toolworld.story import PlanStep, call, verified
 from turnwise.envs.toolworld.telecom.device import DEEDS
 from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomCustomer
 
@@ -60,9 +60,7 @@ def look_at_bills(draft: StoryDraft) -> PlanStep:
 def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
     customer = me(draft)
     return (
-        ask("What is your phone number?", "phone"),
-        ask("What is your PIN?", "pin"),
-        call("verify_customer", phone=customer.phone, pin=customer.pin),
+        *verified(customer, "verify_customer", phone="What is your phone number?", pin="What is your PIN?"),
         call("get_line", line_id=customer.line_id),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from turnwise.envs.toolworld.apps.account.state import (
-    AccountRecord,
     AppAccount,
     AppFamily,
     AppSubscription,
@@ -17,6 +16,7 @@ from turnwise.envs.toolworld.apps.account.state import (
 from turnwise.envs.toolworld.database import Database, near, plain
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.service import refusal, transfer
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
@@ -123,12 +123,12 @@ def record_refusal(db: Database, about: str, reason: RefusalReason) -> Written:
     """Put on record that a request was refused, and why; ``about`` is the id of what it was about."""
     if not any(about in rows for rows in db.tables.values()):
         raise ToolError(f"Nothing has the id {about[:40]!r}.")
-    return Written(db.put("records", f"refused {about} {reason}", AccountRecord(about, reason)), "recorded")
+    return refusal(db, about, reason, "records")
 
 
 def transfer_to_human(db: Database, reason: Literal["fraud", "bereavement", "legal", "safety"]) -> Written:
     """Hand the person over to somebody of the account service. Ends the conversation."""
-    return Written(db.put("records", f"transfer {reason}", AccountRecord("transfer", reason)), "transferred")
+    return transfer(db, reason, "records")
 
 
 LOOKUPS = (

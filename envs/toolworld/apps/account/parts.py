@@ -17,7 +17,7 @@ from turnwise.envs.toolworld.operations import (
     WishedChange,
     wished,
 )
-from turnwise.envs.toolworld.story import PlanStep, ask, call
+from turnwise.envs.toolworld.story import PlanStep, call, verified
 from turnwise.tasks.core import Json
 
 _READS = {
@@ -53,13 +53,8 @@ def me(draft: StoryDraft) -> AppAccount:
 
 
 def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    account = me(draft)
-    return (
-        ask("What is the e-mail address of your account, please?", "email"),
-        ask("And what is your passcode?", "passcode"),
-        call("sign_in", email=account.email, passcode=account.passcode),
-        call("get_account", account_id=account.account_id),
-    )
+    questions = {"email": "What is the e-mail address of your account, please?", "passcode": "And what is your passcode?"}  # fmt: skip
+    return (*verified(me(draft), "sign_in", **questions), call("get_account", account_id=draft.customer))
 
 
 def _refuse(wish: WishedChange, rule: str) -> PlanStep:

@@ -147,11 +147,8 @@ def _redeem(operation: Operation, draft: StoryDraft, code: GiftCode) -> WishedCh
 
 def _gift(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
     worth = draft.rng.choice((draft.rng.randrange(10, 210, 10), draft.rng.randrange(5, 400, 5)))
-    given: dict[str, Json] = {
-        "account_id": account.account_id,
-        "email": draft.rng.choice(draft.db.rows("contacts")).email,
-        "dollars_worth": worth,
-    }
+    email = draft.rng.choice(draft.db.rows("contacts")).email
+    given: dict[str, Json] = {"account_id": account.account_id, "email": email, "dollars_worth": worth}
     return wish(operation, draft, "gift", given, about=account.account_id, amount=100 * worth)
 
 

@@ -129,11 +129,6 @@ class KeptData(NamedTuple):
     megabytes: int
 
 
-class AccountRecord(NamedTuple):
-    about: str
-    reason: str
-
-
 def price_of(app: StoreApp, tier: str, period: str) -> int:
     """Return the price of a period of a tier: ten months are paid for a year."""
     monthly: int = getattr(app, tier)
