@@ -16,8 +16,8 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     users        the scripted user                      mind       what he keeps in mind, and agreed to
     speech/      what he makes of an agent's words      phrases    how he says what is no request
     requests     which of several requests is spoken of  alternatives  wishes that depend on what is found out
-    operations   changes as descriptions: requests, refusals, both wordings
-    arguments    what is told about tools' arguments    arithmetic  a calculator for agents
+    operations   changes as descriptions                granting   their requests and refusals
+    service      tools of a service desk                arithmetic  a calculator for agents
     small        the user of the small language         facts      typed values in free text
     spoken       a language model as the user           proposals  the tool ``propose``
     sentences    scores labelled sentences by what the user does

@@ -6,7 +6,8 @@ tasks      requests and refusals         questions what is only asked
 conditions wishes that depend on what is found out
 several    of several orders, or two things in one wish
 parts      what stories are put together from
-language   how people speak of all this
+
+operations.yaml, phrases.yaml, arguments.yaml and language.yaml have the words for all this.
 """
 
 from turnwise.envs.toolworld.retail.tasks import DOMAIN as DOMAIN
