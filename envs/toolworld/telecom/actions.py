@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from turnwise.envs.toolworld.database import Database, plain
@@ -165,24 +166,15 @@ def _line(db: Database, line_id: str) -> PhoneLine:
     return db.get("lines", line_id)
 
 
-def _owner(db: Database, line_id: str, **_: object) -> str | None:
-    line = db.find("lines", line_id)
-    return line.customer_id if line else None
-
-
-def _debtor(db: Database, bill_id: str, **_: object) -> str | None:
-    bill = db.find("bills", bill_id)
-    return bill.customer_id if bill else None
-
-
-def _customer(db: Database, customer_id: str, **_: object) -> str | None:
-    return customer_id
+def _of(table: str, key: str) -> Callable[..., str | None]:
+    """Return what finds the customer of a row that a call names."""
+    return lambda db, **given: getattr(db.find(table, given[key]), "customer_id", None)
 
 
 ACTS = (
-    act(verify_customer, "identify"), *map(act, (get_line, list_plans, get_bills)), act(send_payment_request, "note", _debtor),
-    *(act(one, "write", _owner) for one in (
+    act(verify_customer, "identify"), *map(act, (get_line, list_plans, get_bills)), act(send_payment_request, "note", _of("bills", "bill_id")),
+    *(act(one, "write", _of("lines", "line_id")) for one in (
         resume_line, close_line, add_data, change_plan, set_roaming, set_call_barring, set_tethering, set_premium_block,
     )),
-    act(set_billing, "write", _customer), act(record_refusal, "note"), act(transfer_to_human, "end"),
+    act(set_billing, "write", _of("customers", "customer_id")), act(record_refusal, "note"), act(transfer_to_human, "end"),
 )  # fmt: skip

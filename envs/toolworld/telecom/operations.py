@@ -118,10 +118,6 @@ def resuming(operation: Operation, draft: StoryDraft, line: PhoneLine, *, pays: 
     return _wish(operation, draft, line, said=said, before=tuple(before), reads=reads)
 
 
-def _resume(operation: Operation, draft: StoryDraft, line: PhoneLine) -> WishedChange:
-    return resuming(operation, draft, line, pays=draft.rng.random() < 0.6)
-
-
 def _discount(operation: Operation, draft: StoryDraft, line: PhoneLine) -> WishedChange:
     share = draft.rng.choice((10, 15, 20, 25, 30, 50))
     return _wish(operation, draft, line, fill={"share": f"{share} percent"})
@@ -175,7 +171,7 @@ DATA = _CHANGES.operation(
 )  # fmt: skip
 ROAMING = _CHANGES.operation("roaming", "set_roaming", lines, _roaming, _RULES, topics=("travel",))
 RESUME = _CHANGES.operation(
-    "resume", "resume_line", lines, _resume,
+    "resume", "resume_line", lines, lambda operation, draft, line: resuming(operation, draft, line, pays=draft.rng.random() < 0.6),
     {**_RULES, "contract_ended": _of_line(lambda db, line, given: line.contract != "ended"), "unpaid": _of_line(_is_settled)},
     topics=("status", CHARGES), read_for=("unpaid",),
     prepare={"": suspended, "contract_ended": partial(suspended, contract="ended"), "unpaid": partial(suspended, due=1)},

@@ -117,10 +117,6 @@ def _of_member(
     return wish(operation, draft, f"member {one.account_id}", full, about=about, fill=fill, **more)._replace(find=look)  # fmt: skip
 
 
-def _expel(operation: Operation, draft: StoryDraft, one: AppAccount) -> WishedChange:
-    return _of_member(operation, draft, one, {"family_id": one.family_id})
-
-
 def _limit(operation: Operation, draft: StoryDraft, one: AppAccount) -> WishedChange:
     limit = draft.rng.choice([f"{rating}+" for rating in RATINGS if f"{rating}+" != one.age_limit])
     return _of_member(operation, draft, one, {"limit": limit}, claims="fit")
@@ -153,10 +149,6 @@ def _assign(operation: Operation, draft: StoryDraft, team: SeatTeam) -> WishedCh
     return _of_team(operation, draft, team, {"email": f"{who}@{domain}"})
 
 
-def _free(operation: Operation, draft: StoryDraft, team: SeatTeam) -> WishedChange:
-    return _of_team(operation, draft, team, {"email": draft.rng.choice(team.members)})
-
-
 def _full(draft: StoryDraft, team: SeatTeam) -> list[Patch]:
     return [("teams", team.team_id, {"seats": max(LEAST_SEATS, len(team.members))})] if len(team.members) >= LEAST_SEATS else []  # fmt: skip
 
@@ -179,11 +171,14 @@ KEEPING = (
     ),
     TABLE.operation("email", "change_email", myself, _email),
     TABLE.operation("add_member", "add_family_member", _families, _add),
-    TABLE.operation("remove_member", "remove_family_member", lambda draft, own: members(draft, lambda one: True) if own else [], _expel),
+    TABLE.operation(
+        "remove_member", "remove_family_member", lambda draft, own: members(draft, lambda one: True) if own else [],
+        lambda operation, draft, one: _of_member(operation, draft, one, {"family_id": one.family_id}),
+    ),
     TABLE.operation("age_limit", "set_age_limit", children, _limit),
     TABLE.operation("allowance", "set_allowance", children, _allow, rethink=redrawn("accounts", "account_id")),
     TABLE.operation("more_seats", "add_seats", TEAMS, _enlarge, rethink=redrawn("teams", "team_id")),
     TABLE.operation("fewer_seats", "remove_seats", TEAMS, _shrink),
     TABLE.operation("assign", "assign_seat", TEAMS, _assign, prepare={"no_free_seat": _full}),
-    TABLE.operation("free", "free_seat", TEAMS, _free),
+    TABLE.operation("free", "free_seat", TEAMS, lambda operation, draft, team: _of_team(operation, draft, team, {"email": draft.rng.choice(team.members)})),
 )  # fmt: skip

@@ -82,10 +82,6 @@ def _pause(operation: Operation, draft: StoryDraft, row: AppSubscription) -> Wis
     return _of(operation, draft, row, {"months": months}, fill={"many": counted(months, "month")})
 
 
-def _resume(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
-    return _of(operation, draft, row, {}, amount=row.price)
-
-
 def _share(operation: Operation, draft: StoryDraft, row: AppSubscription) -> WishedChange:
     return _of(operation, draft, row, {"shared": operation.name == "share_subscription"})
 
@@ -159,10 +155,6 @@ def _other_worth(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
     return None if given == old.arguments else old._replace(arguments=given, fill=fill, amount=100 * worth)
 
 
-def _card(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
-    return of_account(operation, draft, "card", {"card": f"card_{draft.rng.randint(1000, 9999)}"})
-
-
 def _store(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
     """A named plan, or the cheapest that is large enough."""
     plans: list[StoragePlan] = sorted(draft.db.rows("plans"), key=lambda plan: plan.price)
@@ -194,14 +186,6 @@ def _other_plan(draft: StoryDraft, old: WishedChange) -> WishedChange | None:
     return storing(old.operation, draft, me(draft), draft.rng.choice(others)) if named else None
 
 
-def _credit(operation: Operation, draft: StoryDraft, account: AppAccount) -> WishedChange:
-    return wish(operation, draft, "credit", {"account_id": account.account_id}, about=account.account_id)
-
-
-def _seventeen(draft: StoryDraft, account: AppAccount) -> list[Patch]:
-    return [("accounts", account.account_id, {"age": CHILD + 1})]
-
-
 def _shared(draft: StoryDraft, row: AppSubscription) -> list[Patch]:
     return [("subscriptions", row.subscription_id, {"shared": True})] if row.tier == "premium" else []
 
@@ -229,8 +213,11 @@ PAYING = (
     TABLE.operation("tier", "change_tier", SUBSCRIPTIONS, _tier, rethink=redrawn("subscriptions", "subscription_id")),
     TABLE.operation("period", "change_period", SUBSCRIPTIONS, _period),
     TABLE.operation("pause", "pause_subscription", SUBSCRIPTIONS, _pause, matches=("months",), rethink=redrawn("subscriptions", "subscription_id")),
-    TABLE.operation("resume", "resume_subscription", SUBSCRIPTIONS, _resume),
-    TABLE.operation("subscribe", "subscribe", myself, _subscribe, read_for=("age_rating", "already_covered"), prepare={"age_rating": _seventeen}),
+    TABLE.operation("resume", "resume_subscription", SUBSCRIPTIONS, lambda operation, draft, row: _of(operation, draft, row, {}, amount=row.price)),
+    TABLE.operation(
+        "subscribe", "subscribe", myself, _subscribe, read_for=("age_rating", "already_covered"),
+        prepare={"age_rating": lambda draft, account: [("accounts", account.account_id, {"age": CHILD + 1})]},
+    ),
     TABLE.operation("share_subscription", "share_subscription", _in_a_family, _share),
     TABLE.operation("unshare", "share_subscription", _in_a_family, _share, _rules("share_subscription", "not_owner"), prepare={"": _shared}),
     TABLE.operation("refund", "refund_purchase", PURCHASES, _refund, matches=("to",), rethink=_as_credit),
@@ -242,7 +229,13 @@ PAYING = (
     TABLE.operation("dispute_twice", "open_dispute", PURCHASES, _dispute, _rules("open_dispute", "not_owner", "dispute_period", "no_duplicate")),
     TABLE.operation("redeem", "redeem_code", _codes, _redeem),
     TABLE.operation("gift", "buy_gift_code", myself, _gift, rethink=_other_worth),
-    TABLE.operation("card", "change_card", myself, _card, rethink=redrawn("accounts", "account_id")),
+    TABLE.operation(
+        "card", "change_card", myself, lambda operation, draft, account: of_account(operation, draft, "card", {"card": f"card_{draft.rng.randint(1000, 9999)}"}),
+        rethink=redrawn("accounts", "account_id"),
+    ),
     TABLE.operation("storage", "change_storage", myself, _store, read_for=("storage_full",), rethink=_other_plan),
-    TABLE.operation("pay_out", "", myself, _credit, {"no_cash": never}),
+    TABLE.operation(
+        "pay_out", "", myself, lambda operation, draft, account: wish(operation, draft, "credit", {"account_id": account.account_id}, about=account.account_id),
+        {"no_cash": never},
+    ),
 )  # fmt: skip
