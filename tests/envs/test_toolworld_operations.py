@@ -18,9 +18,9 @@ from turnwise.envs.toolworld.apps.account import actions as account_actions
 from turnwise.envs.toolworld.apps.account import rules as account_rules
 from turnwise.envs.toolworld.apps.account.parts import enter_as_child
 from turnwise.envs.toolworld.cases import domain_of, world
-from turnwise.envs.toolworld.domain import StoryDraft, drawn
+from turnwise.envs.toolworld.domain import DOMAINS, StoryDraft, drawn
 from turnwise.envs.toolworld.granting import granted, refused, sentence
-from turnwise.envs.toolworld.operations import broken, reasons, wish_for
+from turnwise.envs.toolworld.operations import ChangeWords, broken, reasons, wish_for
 from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.retail import actions as retail_actions
 from turnwise.envs.toolworld.retail import operations as retail
@@ -74,6 +74,12 @@ def begin(domain, salt, paraphrase=True, rule=""):
         fresh.customer, fresh.facts = old.customer, dict(old.facts)
         if rule != "minor" or enter_as_child(fresh):
             yield fresh
+
+
+@pytest.mark.parametrize("domain", DESCRIBED)
+def test_there_are_words_for_each_change_and_for_nothing_else(domain):
+    written = data_file(DOMAINS[domain], "operations", dict[str, ChangeWords])
+    assert sorted(written) == sorted(one.name for one in DESCRIBED[domain][0])
 
 
 @pytest.mark.parametrize(("domain", "operation"), ASKED)
