@@ -12,15 +12,7 @@ from turnwise.envs.acting import MOST_CALLS, calls_or_words
 from turnwise.envs.core import AgentEnv, EndReason, Guard, RewardKind, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.toolworld import reward, solver
-from turnwise.envs.toolworld.actions import (
-    as_text,
-    hear,
-    hear_user,
-    use,
-    user_tools,
-    words_of,
-    write_call,
-)
+from turnwise.envs.toolworld.actions import as_text, hear, hear_user, use, user_tools, words_of, write_call
 from turnwise.envs.toolworld.cases import case_of, domain_of
 from turnwise.envs.toolworld.knobs import knobs_of
 from turnwise.envs.toolworld.mind import StageMind

@@ -26,25 +26,13 @@ class DeskRecord(NamedTuple):
     reason: str
 
 
-def upper_id(text: str) -> str:
-    """An id in capitals, with or without the sign for a number.
-
-    >>> upper_id(" #w4711")
-    'W4711'
-    """
-    return text.strip().removeprefix("#").upper()
-
-
-def lower_id(text: str) -> str:
-    """An id in small letters.
-
-    >>> lower_id("Card_4711 ")
-    'card_4711'
-    """
-    return text.strip().lower()
-
-
-_TIDIES: Mapping[str, Callable[[str], str]] = {"text": str.strip, "upper": upper_id, "lower": lower_id}
+_TIDIES: Mapping[str, Callable[[str], str]] = {
+    "text": str.strip,
+    "upper": lambda text: (
+        text.strip().removeprefix("#").upper()
+    ),  # an id, with or without the sign for a number
+    "lower": lambda text: text.strip().lower(),
+}
 
 
 def service_acts(

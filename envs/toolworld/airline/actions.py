@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from turnwise.envs.toolworld.airline.state import (
-    BAG_PRICE,
-    CABINS,
-    INSURANCE_PRICE,
-    MEAL_PRICE,
-    AirlineCustomer,
-    Flight,
-    Reservation,
-)
+from turnwise.envs.toolworld.airline.state import BAG_PRICE, CABINS, AirlineCustomer, Flight, Reservation
 from turnwise.envs.toolworld.arithmetic import calculate
 from turnwise.envs.toolworld.database import Database, fresh_key, plain
 from turnwise.envs.toolworld.domain import Written
@@ -139,9 +131,8 @@ def add_meal(
 ) -> Written:
     """Order a special meal for all passengers: free in business, $12 per passenger otherwise."""
     found = _active(db, reservation_id)
-    charge = 0 if found.cabin == "business" else MEAL_PRICE * len(found.passengers)
-    db = db.update("reservations", reservation_id, meal=meal, charged=found.charged + charge)
-    return Written(db, {"reservation_id": reservation_id, "charged": dollars(charge)})
+    db = db.update("reservations", reservation_id, meal=meal, charged=found.charged + found.meal_price)
+    return Written(db, {"reservation_id": reservation_id, "charged": dollars(found.meal_price)})
 
 
 def add_insurance(db: Database, reservation_id: str) -> Written:
@@ -149,9 +140,9 @@ def add_insurance(db: Database, reservation_id: str) -> Written:
     found = _active(db, reservation_id)
     if found.insured:
         raise ToolError("The reservation is insured already.")
-    charge = INSURANCE_PRICE * len(found.passengers)
-    db = db.update("reservations", reservation_id, insured=True, charged=found.charged + charge)
-    return Written(db, {"reservation_id": reservation_id, "charged": dollars(charge)})
+    charged = found.charged + found.insurance_price
+    db = db.update("reservations", reservation_id, insured=True, charged=charged)
+    return Written(db, {"reservation_id": reservation_id, "charged": dollars(found.insurance_price)})
 
 
 Reason = Literal[

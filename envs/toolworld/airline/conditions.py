@@ -6,7 +6,6 @@ from turnwise.envs.toolworld.airline import operations as changes
 from turnwise.envs.toolworld.airline import parts
 from turnwise.envs.toolworld.airline.parts import Fits, Trip
 from turnwise.envs.toolworld.airline.questions import departure_of
-from turnwise.envs.toolworld.airline.state import INSURANCE_PRICE
 from turnwise.envs.toolworld.alternatives import Lookup, WishPart, compared, decided, left_alone, part
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import (
@@ -80,7 +79,7 @@ def insured(draft: StoryDraft) -> Stage:
         trip = trip._replace(found=trip.found._replace(insured=holds))
     draft.used.add(trip.key)
     name = parts.looked_at(draft, trip)
-    insure = _part(draft, changes.plain(changes.INSURE, trip, INSURANCE_PRICE * len(trip.found.passengers)))
+    insure = _part(draft, changes.plain(changes.INSURE, trip, trip.found.insurance_price))
     if draft.rng.random() < 0.5:
         condition = draft.say("is insured", it=name.it)
         branches = _part(draft, changes.plain(changes.CANCEL, trip, trip.paid)), insure

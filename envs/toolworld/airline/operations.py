@@ -14,8 +14,6 @@ from turnwise.envs.toolworld.airline.state import (
     CABINS,
     DAYS,
     FREE_BAGS,
-    INSURANCE_PRICE,
-    MEAL_PRICE,
     TODAY,
     AirlineCustomer,
     Flight,
@@ -140,9 +138,7 @@ def _other_day(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
 
 
 def _reroute(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
-    other = draft.rng.choice(
-        [name for name in AIRPORTS if name not in (trip.flight.origin, trip.flight.destination)]
-    )
+    other = draft.rng.choice([name for name in AIRPORTS if name not in trip.flight.route])
     return _about(operation, draft, trip, fill={"place": other}) if trip.found.cabin != "basic" else None
 
 
@@ -196,16 +192,15 @@ def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange 
 
 
 def _meal(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
-    cost = 0 if trip.found.cabin == "business" else MEAL_PRICE * len(trip.found.passengers)
     given: Mapping[str, Json] = {"meal": draft.rng.choice(MEALS)}
     if trip.found.meal or trip.flight.status == "cancelled":
         return None
-    return _about(operation, draft, trip, given, amount=cost)
+    return _about(operation, draft, trip, given, amount=trip.found.meal_price)
 
 
 def _insure(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
-    cost = INSURANCE_PRICE * len(trip.found.passengers)
-    return None if trip.found.insured else _about(operation, draft, trip, amount=cost)
+    amount = trip.found.insurance_price
+    return None if trip.found.insured else _about(operation, draft, trip, amount=amount)
 
 
 # --- the changes -------------------------------------------------------------------------------------

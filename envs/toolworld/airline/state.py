@@ -15,8 +15,6 @@ CABINS = ("basic", "economy", "business")
 FREE_BAGS = {"regular": (0, 1, 2), "silver": (1, 2, 3), "gold": (2, 3, 4)}
 """Free bags per passenger by membership, one number per cabin."""
 BAG_PRICE = 5000
-MEAL_PRICE = 1200
-INSURANCE_PRICE = 3000
 
 
 class AirlineCustomer(NamedTuple):
@@ -57,6 +55,14 @@ class Reservation(NamedTuple):
     charged: int = 0  # of all changes, on the card
     refunded: int = 0
     meal: str = ""  # vegetarian, vegan, kosher, halal
+
+    @property
+    def meal_price(self) -> int:
+        return 0 if self.cabin == "business" else 1200 * len(self.passengers)
+
+    @property
+    def insurance_price(self) -> int:
+        return 3000 * len(self.passengers)
 
 
 def build(rng: Random, size: int) -> Database:

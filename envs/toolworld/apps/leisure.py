@@ -8,14 +8,7 @@ from typing import Any
 
 from turnwise.envs.toolworld.apps.account.state import TODAY
 from turnwise.envs.toolworld.apps.generic import creator, generic, page_of, setter, shown
-from turnwise.envs.toolworld.apps.state import (
-    Account,
-    AppNote,
-    PaymentRequest,
-    Playlist,
-    Song,
-    Transfer,
-)
+from turnwise.envs.toolworld.apps.state import Account, AppNote, PaymentRequest, Playlist, Song, Transfer
 from turnwise.envs.toolworld.database import Database, fresh_key
 from turnwise.envs.toolworld.domain import Written
 from turnwise.tasks.core import Json

@@ -86,12 +86,12 @@ def plain(operation: Operation, order: RetailOrder, **given: str) -> WishedChang
 
 
 def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
-    reason = parts.why(draft)
-    wish = _about(operation, draft, order, {"reason": reason.reason}, amount=order.total)
+    reason, said = parts.why(draft)
+    wish = _about(operation, draft, order, {"reason": reason}, amount=order.total)
     return wish._replace(
         asks=(ask("Why do you want to cancel it?", "reason"),),
-        said=reason.said if draft.rng.random() < 0.6 else "",
-        knows={"reason": reason.said},
+        said=said if draft.rng.random() < 0.6 else "",
+        knows={"reason": said},
     )
 
 

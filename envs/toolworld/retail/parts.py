@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
@@ -135,19 +134,13 @@ def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
     return (*DESK.verify(draft), account(draft), *reads)
 
 
-class Why(NamedTuple):
+def why(draft: StoryDraft) -> tuple[str, str]:
     """Why a customer cancels whatever they cancel in this story, and how they say it."""
-
-    reason: str
-    said: str
-
-
-def why(draft: StoryDraft) -> Why:
     known = draft.facts.get("reason")
     if known is not None:
-        return Why(next(kind for kind, name in REASONS.items() if known in draft.ways(name)), known)
+        return next(kind for kind, name in REASONS.items() if known in draft.ways(name)), known
     reason = draft.rng.choice(list(REASONS))
-    return Why(reason, draft.say(REASONS[reason]))
+    return reason, draft.say(REASONS[reason])
 
 
 def settles(draft: StoryDraft, amount: int) -> Payment | None:

@@ -7,15 +7,7 @@ from collections.abc import Callable
 from turnwise.envs.toolworld.alternatives import Lookup, question
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.retail.operations import ANY
-from turnwise.envs.toolworld.retail.parts import (
-    DESK,
-    account,
-    an_order,
-    gift_of,
-    looked_at,
-    mine,
-    thing,
-)
+from turnwise.envs.toolworld.retail.parts import DESK, account, an_order, gift_of, looked_at, mine, thing
 from turnwise.envs.toolworld.retail.state import RetailItem, RetailOrder
 from turnwise.envs.toolworld.story import Stage, call
 from turnwise.envs.toolworld.vocabulary import single, with_article
