@@ -61,7 +61,7 @@ def _if_priced(
 def refundable(draft: StoryDraft) -> Stage:
     """Cancelled if the rules allow it, else made the best of."""
     holds = draft.rng.random() < 0.5
-    trip = parts.a_trip(draft, lambda trip: trip.runs)
+    trip = fitting(parts.some_trip(draft, lambda trip: trip.runs))
     wish = wanted(draft, changes.CANCEL, trip, "" if holds else "cancellation_rules")
     name = parts.looked_at(draft, trip)
     condition = draft.say("may be cancelled", it=name.it)
@@ -71,8 +71,10 @@ def refundable(draft: StoryDraft) -> Stage:
 def insured(draft: StoryDraft) -> Stage:
     """Cancelled where it is insured, insured where it is not."""
     fresh, holds = not draft.used, draft.rng.random() < 0.5
-    trip = parts.a_trip(
-        draft, lambda t: t.flight.status == "scheduled" and (fresh or t.found.insured is holds)
+    trip = fitting(
+        parts.some_trip(
+            draft, lambda t: t.flight.status == "scheduled" and (fresh or t.found.insured is holds)
+        )
     )
     if trip.found.insured is not holds:  # few are insured
         draft.override("reservations", trip.key, insured=holds)
@@ -98,7 +100,7 @@ def _instead(draft: StoryDraft, trip: Trip) -> WishPart | None:
 
 def _movable(draft: StoryDraft) -> tuple[Trip, WishedChange]:
     """A trip that may be moved, and the move to the cheapest flight of another day."""
-    trip = parts.a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)
+    trip = fitting(parts.some_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs))
     return trip, wanted(draft, changes.MOVE, trip).named(there="that flight")
 
 
@@ -132,7 +134,7 @@ def _below_business(trip: Trip) -> bool:
 
 def upgrade_within(draft: StoryDraft) -> Stage:
     """Business, if that is not too dear."""
-    trip = parts.a_trip(draft, _below_business)
+    trip = fitting(parts.some_trip(draft, _below_business))
     wish = wanted(draft, changes.UPGRADE, trip)
     name = parts.looked_at(draft, trip)
     what = draft.ways("price of business", it=name.it)
@@ -141,7 +143,7 @@ def upgrade_within(draft: StoryDraft) -> Stage:
 
 def seats_left(draft: StoryDraft) -> Stage:
     """Business, if it is empty enough."""
-    trip = parts.a_trip(draft, _below_business)
+    trip = fitting(parts.some_trip(draft, _below_business))
     left, least, holds = trip.flight.seats[2], max(2, len(trip.found.passengers)), draft.rng.random() < 0.5
     fitting(not holds or left >= least)
     number = draft.rng.randint(least, left) if holds else max(left + 1, least) + draft.rng.randint(0, 2)
@@ -161,13 +163,15 @@ def seats_left(draft: StoryDraft) -> Stage:
 def _not_on_time(draft: StoryDraft, fits: Fits, *statuses: str) -> Trip:
     """A trip whose flight is not on time; few are, so it is made late where the story only begins."""
     if draft.used:
-        return parts.a_trip(draft, lambda trip: trip.flight.status in statuses and fits(trip))
+        return fitting(parts.some_trip(draft, lambda trip: trip.flight.status in statuses and fits(trip)))
     status = draft.rng.choice(statuses)
 
     def made(trip: Trip) -> Trip:
         return trip._replace(flight=trip.flight._replace(status=status))
 
-    trip = parts.a_trip(draft, lambda trip: trip.flight.status == "scheduled" and fits(made(trip)))
+    trip = fitting(
+        parts.some_trip(draft, lambda trip: trip.flight.status == "scheduled" and fits(made(trip)))
+    )
     draft.override("flights", trip.flight.flight_id, status=status)
     return made(trip)
 
@@ -178,7 +182,7 @@ def _late_or_not(draft: StoryDraft, fits: Fits, *statuses: str) -> tuple[Trip, C
     trip = (
         _not_on_time(draft, fits, *statuses)
         if holds
-        else parts.a_trip(draft, lambda t: t.flight.status == "scheduled")
+        else fitting(parts.some_trip(draft, lambda t: t.flight.status == "scheduled"))
     )
     draft.used.add(trip.key)
     return trip, parts.looked_at(draft, trip), holds
@@ -209,7 +213,9 @@ def grounded(draft: StoryDraft) -> Stage:
 def bags_free(draft: StoryDraft) -> Stage:
     """Bags, if they cost nothing."""
     user, number, holds = parts.me(draft), draft.rng.randint(1, 4), draft.rng.random() < 0.5
-    trip = parts.a_trip(draft, lambda t: t.runs and (changes.paid_bags(user, t.found, number) == 0) is holds)
+    trip = fitting(
+        parts.some_trip(draft, lambda t: t.runs and (changes.paid_bags(user, t.found, number) == 0) is holds)
+    )
     wish = accepted(draft, changes.packing(changes.BAGS, draft, trip, number))
     name = parts.looked_at(draft, trip)
     condition = draft.say("bags are free", it=name.it, many=counted(number, "bag"))
@@ -222,7 +228,7 @@ def bags_free(draft: StoryDraft) -> Stage:
 
 def downgrade_for(draft: StoryDraft) -> Stage:
     """Economy, if enough comes back."""
-    trip = parts.a_trip(draft, lambda trip: trip.runs and trip.found.cabin == "business")
+    trip = fitting(parts.some_trip(draft, lambda trip: trip.runs and trip.found.cabin == "business"))
     wish = wanted(draft, changes.DOWNGRADE, trip)
     fitting(wish.amount <= -200)
     name = parts.looked_at(draft, trip)

@@ -32,7 +32,7 @@ from turnwise.envs.toolworld.operations import (
     owned,
     wished,
 )
-from turnwise.envs.toolworld.vocabulary import counted
+from turnwise.envs.toolworld.vocabulary import counted, world_words
 from turnwise.tasks.core import Json
 
 SECTIONS = {
@@ -164,17 +164,16 @@ def _bags(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange:
 def packing(operation: Operation, draft: StoryDraft, trip: Trip, bags: int) -> WishedChange:
     paid = paid_bags(draft.db.get("users", trip.found.user_id), trip.found, bags)
     given: Mapping[str, Json] = {"bags": bags, "paid_bags": paid}
-    fill = {"many": counted(bags, "bag")}
-    return _about(
-        operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=(parts.account(draft),)
-    )
+    fill, reads = {"many": counted(bags, "bag")}, (parts.account(draft),)
+    return _about(operation, draft, trip, given, fill=fill, amount=BAG_PRICE * paid, reads=reads)
 
 
 def _rename(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
     if len(trip.found.passengers) < 2:
         return None
     old = trip.found.passengers[1]
-    return _about(operation, draft, trip, {"old_name": old, "new_name": parts.new_surname(draft, old)})
+    last = draft.rng.choice([name for name in world_words().last if name not in old])
+    return _about(operation, draft, trip, {"old_name": old, "new_name": f"{old.split()[0]} {last}"})
 
 
 def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:
@@ -185,10 +184,8 @@ def _claim(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange 
     amount = compensation(parts.me(draft), trip)
     status = trip.flight.status if late else "delayed"
     said = draft.say("hears of delay", status=status) if draft.rng.random() < 0.6 else ""
-    given: Mapping[str, Json] = {"user_id": draft.customer, "amount_dollars": amount}
-    return _about(
-        operation, draft, trip, given, amount=100 * amount, reads=(parts.account(draft),), said=said
-    )
+    given, reads = {"user_id": draft.customer, "amount_dollars": amount}, (parts.account(draft),)
+    return _about(operation, draft, trip, given, amount=100 * amount, reads=reads, said=said)
 
 
 def _meal(operation: Operation, draft: StoryDraft, trip: Trip) -> WishedChange | None:

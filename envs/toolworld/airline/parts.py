@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Flight, Reservation
-from turnwise.envs.toolworld.domain import StoryDraft, fitting
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
 from turnwise.envs.toolworld.story import PlanStep, call, verified
-from turnwise.envs.toolworld.vocabulary import world_words
 
 ALONE = "It's just for me."
 
@@ -92,15 +91,6 @@ def some_trip(draft: StoryDraft, fits: Fits) -> Trip | None:
     return draft.rng.choice(left) if left else None
 
 
-def a_trip(draft: StoryDraft, fits: Fits) -> Trip:
-    """The same.
-
-    Raises:
-        NothingFits: there is none.
-    """
-    return fitting(some_trip(draft, fits))
-
-
 def coming(draft: StoryDraft) -> list[Trip]:
     """All trips of the customer that are to come; none where a request is about one, or one is cancelled."""
     found = [t for t in mine(draft) if t.found.status == "active" and t.flight.status != "flown"]
@@ -125,11 +115,6 @@ def looked_at(draft: StoryDraft, trip: Trip) -> Called:
 def books_for(draft: StoryDraft, who: str) -> bool:
     """Note for whom the customer books; False where they book for somebody else in the same story."""
     return draft.facts.setdefault("passengers", who) == who
-
-
-def new_surname(draft: StoryDraft, old: str) -> str:
-    """The same first name with another last name."""
-    return f"{old.split()[0]} {draft.rng.choice([name for name in world_words().last if name not in old])}"
 
 
 def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:

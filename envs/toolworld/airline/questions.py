@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.airline.parts import DESK, Fits, Trip, a_trip, account, looked_at
+from turnwise.envs.toolworld.airline.parts import DESK, Fits, Trip, account, looked_at, some_trip
 from turnwise.envs.toolworld.airline.state import CABINS, TODAY, Flight
 from turnwise.envs.toolworld.alternatives import Lookup, question
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
@@ -14,7 +14,7 @@ STATUSES = ("scheduled", "flown", "delayed", "cancelled")
 
 def _trip(draft: StoryDraft, fits: Fits) -> tuple[Trip, Called]:
     """One of the customer's trips that is asked about, and how it is called and read."""
-    trip = a_trip(draft, fits)
+    trip = fitting(some_trip(draft, fits))
     draft.used.add(trip.key)
     return trip, looked_at(draft, trip)
 

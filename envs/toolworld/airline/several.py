@@ -74,7 +74,7 @@ def two_trips(draft: StoryDraft) -> Stage:
     """Something for one trip, and something for another."""
     found: list[WishedChange] = []
     for _ in range(2):
-        trip = parts.a_trip(draft, lambda trip: trip.runs)
+        trip = fitting(parts.some_trip(draft, lambda trip: trip.runs))
         wish = wanted(draft, draft.rng.choice((*WHOLE, changes.CANCEL)), trip)
         found.append(wish.named(it=f"reservation {trip.key}")._replace(find=()))
     return both(draft, parts.DESK.verify(draft), found[0], found[1])
@@ -82,7 +82,7 @@ def two_trips(draft: StoryDraft) -> Stage:
 
 def move_and(draft: StoryDraft) -> Stage:
     """Another day, and something for the trip."""
-    trip = parts.a_trip(draft, lambda trip: trip.flight.status == "scheduled")
+    trip = fitting(parts.some_trip(draft, lambda trip: trip.flight.status == "scheduled"))
     first = wanted(draft, changes.MOVE, trip)
     after = draft.after(first.call).get("reservations", trip.key)
     moved = Trip(after, draft.db.get("flights", after.flight_id))
@@ -93,8 +93,10 @@ def move_and(draft: StoryDraft) -> Stage:
 def cancel_and_claim(draft: StoryDraft) -> Stage:
     """A refund and compensation for a flight that the airline cancelled."""
     user = parts.me(draft)
-    trip = parts.a_trip(
-        draft, lambda trip: trip.flight.status == "cancelled" and changes.compensation(user, trip) > 0
+    trip = fitting(
+        parts.some_trip(
+            draft, lambda trip: trip.flight.status == "cancelled" and changes.compensation(user, trip) > 0
+        )
     )
     first, second = wanted(draft, changes.CANCEL, trip), wanted(draft, changes.CLAIM, trip)
     return both(draft, parts.DESK.verify(draft), first, second, "the flight that you cancelled")
@@ -129,7 +131,7 @@ def book(draft: StoryDraft) -> Stage:
 
 def cancel_and_book(draft: StoryDraft) -> Stage:
     """One trip given up, and a new one of the same route on another day."""
-    trip = parts.a_trip(draft, changes.may_cancel)
+    trip = fitting(parts.some_trip(draft, changes.may_cancel))
     first = wanted(draft, changes.CANCEL, trip)
     name = parts.me(draft).name
     day = draft.rng.choice([day for day in DAYS if day > TODAY and day != trip.flight.date])
@@ -162,7 +164,7 @@ def book_beside(draft: StoryDraft) -> Stage:
 
 def cheaper_day(draft: StoryDraft) -> Stage:
     """The cheapest flight of two days."""
-    trip = parts.a_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs)
+    trip = fitting(parts.some_trip(draft, lambda trip: trip.found.cabin != "basic" and trip.runs))
     day, other = sorted(draft.rng.sample([day for day in DAYS if day > TODAY and day != trip.flight.date], 2))
     able = [parts.able_on(draft, trip, day) for day in (day, other)]
     flights = sorted((f for flights in able for f in flights), key=lambda flight: flight.prices[trip.place])

@@ -32,20 +32,21 @@ def get_user(db: Database, user_id: str) -> Json:
     """A customer's address, payment methods and orders."""
     user: User = db.get("users", user_id)
     orders = [order.order_id for order in db.rows("orders") if order.user_id == user_id]
-    return {**plain(user), "payments": [_payment_json(p) for p in user.payments], "orders": orders}
+    payments: list[Json] = [
+        {"id": p.id, "kind": p.kind, **({"balance": dollars(p.balance)} if p.kind == "gift" else {})}
+        for p in user.payments
+    ]
+    return {**plain(user), "payments": payments, "orders": orders}
 
 
 def get_order(db: Database, order_id: str) -> Json:
     """An order with its items, status and payment."""
-    order: RetailOrder = db.get("orders", order_id)
-    lines = [
-        {
-            "item_id": line.item_id,
-            "item": _described(db.get("items", line.item_id)),
-            "paid": dollars(line.price),
-        }
-        for line in order.lines
-    ]
+    order = _order(db, order_id)
+    lines: list[Json] = []
+    for line in order.lines:
+        item: RetailItem = db.get("items", line.item_id)
+        name = f"{item.product}, {item.colour}, {item.size}"
+        lines.append({"item_id": line.item_id, "item": name, "paid": dollars(line.price)})
     return {**plain(order), "lines": lines, "refund": dollars(order.refund)}
 
 
@@ -191,15 +192,6 @@ def _found(db: Database, users: list[User]) -> Written:
 
 def _order(db: Database, order_id: str) -> RetailOrder:
     return db.get("orders", order_id)
-
-
-def _described(item: RetailItem) -> str:
-    return f"{item.product}, {item.colour}, {item.size}"
-
-
-def _payment_json(payment: Payment) -> Json:
-    shown = {"id": payment.id, "kind": payment.kind}
-    return {**shown, "balance": dollars(payment.balance)} if payment.kind == "gift" else shown
 
 
 def _payment(user: User, payment_id: str) -> Payment:

@@ -24,7 +24,7 @@ from turnwise.envs.toolworld.vocabulary import with_article
 def unsent(draft: StoryDraft) -> Stage:
     """Change an order while that is possible, else hear how far it is, or give it back."""
     holds = draft.rng.random() < 0.5
-    order = parts.an_order(draft, *(["pending"] if holds else ["processed", "delivered"]))
+    order = fitting(parts.some_order(draft, *(["pending"] if holds else ["processed", "delivered"])))
     wish = wanted(
         draft,
         draft.rng.choice((changes.CANCEL, changes.WRAP, changes.ADDRESS)),
@@ -39,7 +39,7 @@ def unsent(draft: StoryDraft) -> Stage:
 def unsent_or_back(draft: StoryDraft) -> Stage:
     """Get rid of an order, whether it came already or not."""
     came = draft.rng.random() < 0.5
-    order = parts.an_order(draft, "delivered" if came else "pending")
+    order = fitting(parts.some_order(draft, "delivered" if came else "pending"))
     wish = wanted(draft, changes.CANCEL, order, "status" if came else "").named(it="it")
     fitting(wish.arguments["reason"])
     name = parts.looked_at(draft, order)
@@ -64,7 +64,7 @@ def _otherwise(draft: StoryDraft, order: RetailOrder, line: OrderLine, what: str
 
 def within(draft: StoryDraft, operation: Operation) -> Stage:
     """The cheapest variant of another colour, if it is not too dear."""
-    order = parts.an_order(draft, "pending" if operation is changes.CHANGE else "delivered")
+    order = fitting(parts.some_order(draft, "pending" if operation is changes.CHANGE else "delivered"))
     line = draft.rng.choice(order.lines)
     wish = accepted(draft, changes.cheapest_swap(operation, draft, order, line, least=200))
     new: RetailItem = draft.db.get("items", wish.arguments["new_item_id"])
@@ -104,7 +104,11 @@ def in_stock(draft: StoryDraft) -> Stage:
 
 def gift_pays(draft: StoryDraft) -> Stage:
     """Pay with the gift card if it holds enough."""
-    order, gift, fresh = parts.an_order(draft, "pending"), fitting(parts.gift_of(draft)), not draft.used
+    order, gift, fresh = (
+        fitting(parts.some_order(draft, "pending")),
+        fitting(parts.gift_of(draft)),
+        not draft.used,
+    )
     fitting(order.payment != gift.id)
     total, holds = order.total, draft.rng.random() < 0.5
     if fresh:  # few gift cards hold so much of their own
@@ -129,7 +133,7 @@ def gift_pays(draft: StoryDraft) -> Stage:
 
 def budget(draft: StoryDraft) -> Stage:
     """An order that costs too much loses its dearest thing, else it becomes a present or stays as it is."""
-    order = parts.an_order(draft, "pending")
+    order = fitting(parts.some_order(draft, "pending"))
     fitting(len(order.lines) > 1)
     dearest, second = sorted(order.lines, key=lambda line: -line.price)[:2]
     gone = changes.removal(changes.REMOVE, draft, order, dearest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from turnwise.envs.toolworld.domain import StoryDraft, fitting
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.operations import Called, ServiceDesk, called_by
 from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
 from turnwise.envs.toolworld.story import PlanStep, call, verified
@@ -71,15 +71,6 @@ def some_order(draft: StoryDraft, *status: str) -> RetailOrder | None:
     """One of the customer's orders that no request is about yet. It is not marked as used."""
     left = [order for order in orders(*status)(draft, True) if order.order_id not in draft.used]
     return draft.rng.choice(left) if left else None
-
-
-def an_order(draft: StoryDraft, *status: str) -> RetailOrder:
-    """The same.
-
-    Raises:
-        NothingFits: there is none.
-    """
-    return fitting(some_order(draft, *status))
 
 
 def all_orders(draft: StoryDraft, *status: str) -> list[RetailOrder]:

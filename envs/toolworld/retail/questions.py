@@ -7,7 +7,7 @@ from collections.abc import Callable
 from turnwise.envs.toolworld.alternatives import Lookup, question
 from turnwise.envs.toolworld.domain import StoryDraft, fitting
 from turnwise.envs.toolworld.retail.operations import ANY
-from turnwise.envs.toolworld.retail.parts import DESK, account, an_order, gift_of, looked_at, mine, thing
+from turnwise.envs.toolworld.retail.parts import DESK, account, gift_of, looked_at, mine, some_order, thing
 from turnwise.envs.toolworld.retail.state import RetailItem, RetailOrder
 from turnwise.envs.toolworld.story import Stage, call
 from turnwise.envs.toolworld.vocabulary import single, with_article
@@ -24,7 +24,7 @@ def price_of(order: RetailOrder, it: str = "it") -> Lookup:
 
 def of_order(draft: StoryDraft, known: Callable[[RetailOrder, str], Lookup], things: int = 1) -> Stage:
     """Something about an order with that many things in it at least."""
-    order = an_order(draft, *ANY)
+    order = fitting(some_order(draft, *ANY))
     draft.used.add(order.order_id)
     name = looked_at(draft, order)
     fitting(len(order.lines) >= things)

@@ -126,7 +126,7 @@ def bought_twice(draft: StoryDraft) -> Stage:
 
 def pay_like(draft: StoryDraft) -> Stage:
     """An order is paid with what another one was paid with."""
-    order = parts.an_order(draft, "pending")
+    order = fitting(parts.some_order(draft, "pending"))
     others = [other for other in changes.orders(*changes.ANY)(draft, True) if other.payment != order.payment]
     model = draft.rng.choice(fitting(others))
     wish = changes.plain(changes.PAYMENT, order, payment_id=model.payment)
@@ -138,7 +138,7 @@ def send_like(draft: StoryDraft) -> Stage:
     fresh, found, model = (
         not draft.used,
         parts.some_order(draft, "pending"),
-        parts.an_order(draft, *changes.ANY),
+        fitting(parts.some_order(draft, *changes.ANY)),
     )
     order = fitting(found)
     fitting(fresh and order != model)
@@ -184,8 +184,8 @@ def same_order(draft: StoryDraft, operations: Sequence[Operation], it: str) -> S
 def two_orders(draft: StoryDraft, status: tuple[str, str]) -> Stage:
     """Something for one order, and something for another."""
     first_status, second_status = draft.rng.sample(status, 2)
-    first = _of_one(draft, parts.an_order(draft, first_status))
-    other = parts.an_order(draft, second_status)
+    first = _of_one(draft, fitting(parts.some_order(draft, first_status)))
+    other = fitting(parts.some_order(draft, second_status))
     with draft.granting(first.call):
         second = _of_one(draft, other)
     # what is taken out is said first, so that nothing after it seems to be about that

@@ -11,17 +11,8 @@ from turnwise.envs.toolworld.domain import Domain, DomainLanguage, Primitive, St
 from turnwise.envs.toolworld.granting import handed_over, refusals, requests
 from turnwise.envs.toolworld.operations import reasons, rules_of
 from turnwise.envs.toolworld.retail import conditions, questions, several
+from turnwise.envs.toolworld.retail import operations as changes
 from turnwise.envs.toolworld.retail.actions import ACTS, HandOver
-from turnwise.envs.toolworld.retail.operations import (
-    ADDRESS,
-    CANCEL,
-    CHANGE,
-    EXCHANGE,
-    OPERATIONS,
-    REMOVE,
-    SECTIONS,
-    WRAP,
-)
 from turnwise.envs.toolworld.retail.parts import enter, mine
 from turnwise.envs.toolworld.retail.state import build
 from turnwise.envs.toolworld.story import Stage
@@ -34,37 +25,37 @@ def _transfer(draft: StoryDraft) -> Stage:
 
 REQUESTS: dict[str, Primitive] = {
     **requests(
-        OPERATIONS,
+        changes.OPERATIONS,
         questions.price, questions.cheapest, questions.count, questions.balance,
         conditions.unsent, conditions.unsent_or_back, conditions.in_stock, conditions.gift_pays, conditions.budget,
         several.clear_all, several.moved_house, several.dearest_back, several.bought_twice, several.pay_like, several.send_like,
     ),
     "status": partial(questions.of_order, known=questions.status_of),
     "total": partial(questions.of_order, known=questions.price_of, things=2),
-    "best": lambda draft: best(draft, several.unsent(draft), (CANCEL, *several.WHOLE)),
-    "best_and_rest": lambda draft: best_and_rest(draft, several.unsent(draft), CANCEL, (WRAP, ADDRESS)),
-    "every": lambda draft: every(draft, several.unsent(draft), (CANCEL, WRAP, ADDRESS)),
-    "change_within": partial(conditions.within, operation=CHANGE),
-    "exchange_within": partial(conditions.within, operation=EXCHANGE),
-    "remove_and": partial(several.same_order, operations=(REMOVE,), it="the rest of that order"),
-    "change_and": partial(several.same_order, operations=(CHANGE,), it="that whole order"),
+    "best": lambda draft: best(draft, several.unsent(draft), (changes.CANCEL, *several.WHOLE)),
+    "best_and_rest": lambda draft: best_and_rest(draft, several.unsent(draft), changes.CANCEL, (changes.WRAP, changes.ADDRESS)),
+    "every": lambda draft: every(draft, several.unsent(draft), (changes.CANCEL, changes.WRAP, changes.ADDRESS)),
+    "change_within": partial(conditions.within, operation=changes.CHANGE),
+    "exchange_within": partial(conditions.within, operation=changes.EXCHANGE),
+    "remove_and": partial(several.same_order, operations=(changes.REMOVE,), it="the rest of that order"),
+    "change_and": partial(several.same_order, operations=(changes.CHANGE,), it="that whole order"),
     "two_for_one": partial(several.same_order, operations=several.WHOLE, it="the same order"),
     "two_unsent": partial(several.two_orders, status=("pending", "pending")),
     "two_delivered": partial(several.two_orders, status=("delivered", "delivered")),
     "old_and_new": partial(several.two_orders, status=("delivered", "pending")),
 }  # fmt: skip
-TRAPS: dict[str, Primitive] = {**refusals(OPERATIONS, SECTIONS), "transfer": _transfer}
+TRAPS: dict[str, Primitive] = {**refusals(changes.OPERATIONS, changes.SECTIONS), "transfer": _transfer}
 DOMAIN = Domain(
     name="retail",
     policy=text_file("turnwise.envs.toolworld.retail", "policy.md").format(
-        reasons=reasons(OPERATIONS, SECTIONS)
+        reasons=reasons(changes.OPERATIONS, changes.SECTIONS)
     ),
     build=build,
     acts=ACTS,
     requests=REQUESTS,
     traps=TRAPS,
     enter=enter,
-    rules=rules_of(OPERATIONS),
+    rules=rules_of(changes.OPERATIONS),
     tells_cost=True,
     **data_file("turnwise.envs.toolworld.retail", "language", DomainLanguage)._asdict(),
 )
