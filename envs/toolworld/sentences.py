@@ -53,8 +53,6 @@ _ASKS = re.compile(
     r"how|what|which|when|tell|is |are |do |the (?:total|sum|number|date|time|price) ", re.IGNORECASE
 )
 """Beginning of a request that wants to know something and nothing else."""
-_PEOPLE = ("customers", "users", "accounts")
-"""Names of the table of those who may call."""
 _LEARNT: Mapping[str, Mapping[str, Json]] = {
     "airplane mode is on": {"airplane": True}, "APN is wrong": {"apn": "wrong"}, "SIM is missing": {"sim": "missing"},
     "mobile data is off": {"data": False, "saver": True},
@@ -92,7 +90,7 @@ def _voice() -> dict[str, str]:
 @functools.cache
 def _customer(domain: str) -> str:
     base = world(domain, "sentences", 24)
-    return min(next(base.tables[name] for name in _PEOPLE if name in base.tables))
+    return min(next(base.tables[name] for name in ("customers", "users", "accounts") if name in base.tables))
 
 
 def scene_of(line: Mapping[str, Any]) -> SpokenScene:
@@ -112,9 +110,11 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
     elif "how many" in request.lower():
         tells = (Fact("count", "5"),)
     proposed = context["proposed"] or {}
+    # an action to which a yes would be fair is one that the user wants
+    fair = {"action": label["action"]} if "consent" in line["should"] and "action" in label else {}
     stage = Stage(
         opening, (), tells=tells, again=request if tells else "", check="works" if trouble else "",
-        wants=_wants(name, request, {**_fair(line), **proposed}),
+        wants=_wants(name, request, {**fair, **proposed}),
         quiet=bool(tells) and _ASKS.match(request) is not None and not agreed and not (acts & {"tell_done"}),
     )  # fmt: skip
     base = world(name, "sentences", 24)
@@ -142,12 +142,6 @@ def _opens(context: Mapping[str, Any]) -> bool:
     return len(said & asked) >= max(2, len(asked) // 3)
 
 
-def _fair(line: Mapping[str, Any]) -> dict[str, Json]:
-    """The action to which a yes would be fair, so that the user wants it."""
-    label = line["label"]
-    return {"action": label["action"]} if "consent" in line["should"] and "action" in label else {}
-
-
 def _wants(domain: str, request: str, proposed: Mapping[str, Json]) -> tuple[str, ...]:
     found = [str(proposed["action"])] if "action" in proposed else []
     if domain == "telecom" and "data does not work" in request:
@@ -171,12 +165,13 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
         after.db.tables.get(table) != scene.db.tables.get(table) for table in ("phones", "bills", "orders")
     )
     sees, did = scene.story.stages[0].check, bool(user.did - before.did)
+    settled = bool(sees) and scene.domain.checks[sees](scene.db, scene.story.customer)
     told = any(fact in text for slot, fact in scene.story.facts.items() if slot != "request")
     agrees = "yes" in said or (user.agreed != before.agreed and user.agreed and not on)
     asks = scene.story.stages[0].again in (text, "") and text.endswith("?")
     effects = {
         "end_talk": (user.over and not (before.served or before.stage)) or user.patience <= 0,
-        "skip_request": on and not (before.served or scene.story.stages[0].quiet or _sees(scene)),
+        "skip_request": on and not (before.served or scene.story.stages[0].quiet or settled),
         "consent_if": "yes_if" in said,
         "consent": agrees and "yes_if" not in said,
         "touched": touched,
@@ -193,12 +188,6 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
     if said & _CALM and not found & {"next_request", "consent", "touched", "lose_patience"}:
         found.add("wait")
     return frozenset(found)
-
-
-def _sees(scene: SpokenScene) -> bool:
-    """Say whether users can see for themselves that their request is settled."""
-    check = scene.story.stages[0].check
-    return bool(check) and scene.domain.checks[check](scene.db, scene.story.customer)
 
 
 def score(line: Mapping[str, Any]) -> SentenceScore:

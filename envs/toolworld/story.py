@@ -59,18 +59,13 @@ class Story(NamedTuple):
         if not self.together:
             return f"{self.manner} {first}".strip()
         then = self.voice["besides"]
-        return " ".join(
-            [self.manner, self.voice["several"], first, *(f"{then} {say}" for say in others)]
-        ).strip()
+        told = (self.manner, self.voice["several"], first, *(f"{then} {say}" for say in others))
+        return " ".join(told).strip()
 
     def to_json(self) -> Json:
-        stages = [
-            _without_defaults({**stage._asdict(), "plan": [*map(_step_json, stage.plan)], "tells": [*map(list, stage.tells)]})
-            for stage in self.stages
-        ]  # fmt: skip
         fields = self._asdict().items()
         told = {name: value for name, value in fields if name not in ("voice", "together") or value}
-        return {**told, "stages": stages, "facts": dict(self.facts)}
+        return {**told, "stages": [*map(_stage_json, self.stages)], "facts": dict(self.facts)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Story:
@@ -114,8 +109,9 @@ def _step_json(step: PlanStep) -> Json:
     return {**kept, "slots": list(step.slots)} if step.slots else kept
 
 
-def _without_defaults(stage: Mapping[str, Json]) -> Json:
-    return {name: value for name, value in stage.items() if value not in ("", [], (), False)}
+def _stage_json(stage: Stage) -> Json:
+    told = {**stage._asdict(), "plan": [*map(_step_json, stage.plan)], "tells": [*map(list, stage.tells)]}
+    return {name: value for name, value in told.items() if value not in ("", [], (), False)}
 
 
 def _stage_of(data: Mapping[str, Any]) -> Stage:
