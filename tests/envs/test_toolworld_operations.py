@@ -1,15 +1,18 @@
 """Domains as descriptions: what holds for all operations, whatever they do."""
 # pyright: reportAttributeAccessIssue=false
 
+import ast
 import collections
 import functools
 import re
 import string
 import typing
+from pathlib import Path
 
 import pytest
 
 from turnwise.data_file import data_file
+from turnwise.envs.toolworld import cases
 from turnwise.envs.toolworld.airline import actions as airline_actions
 from turnwise.envs.toolworld.airline import operations as airline
 from turnwise.envs.toolworld.alternatives import Lookup, compared
@@ -35,7 +38,14 @@ DESCRIBED = {
     "telecom": (telecom.OPERATIONS, telecom.SECTIONS, telecom_actions.Reason),
     "apps": (apps.OPERATIONS, account_rules.SECTIONS, account_actions.AccountReason),
 }
-FRAMES = data_file("turnwise.envs.toolworld", "wishes", dict[str, tuple[str, ...]])["frames"]
+PHRASES = {
+    name: data_file(package, table, dict[str, tuple[str, ...]])
+    for name, package, table in (
+        ("wishes", "turnwise.envs.toolworld", "wishes"),
+        *((name, DOMAINS[name], "phrases") for name in DESCRIBED),
+    )
+}
+FRAMES = PHRASES["wishes"]["frames"]
 CHANGES = [(domain, one) for domain, (operations, _, _) in DESCRIBED.items() for one in operations]
 ASKED = [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.tool]
 REFUSALS = [
@@ -152,6 +162,28 @@ def test_no_split_shares_a_wording(domain, operation):
             train, dev, test = ({*pool(ways, split)} for split in Split)
             assert not train & dev
             assert not (train | dev) & test
+
+
+@pytest.mark.parametrize(
+    ("table", "name"), [(table, name) for table, phrases in PHRASES.items() for name in phrases]
+)
+def test_no_split_shares_a_phrase_and_each_is_said_somewhere(table, name):
+    ways = PHRASES[table][name]
+    assert len({*ways}) == len(ways) >= 3
+    pools = [{*pool(ways, split)} for split in Split]
+    assert sum(map(len, pools)) == len(set.union(*pools)) == len(ways)
+    said, parts = texts_of(Path(cases.__file__).parent / ("" if table == "wishes" else table))
+    assert name in said or any(part in name for part in parts)
+
+
+@functools.cache
+def texts_of(folder):
+    """The texts in the code of a folder, and the parts of those that are put together."""
+    nodes = [node for file in folder.rglob("*.py") for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    built = [part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values]
+    texts = [{node.value for node in some if isinstance(node, ast.Constant)} for some in (nodes, built)]
+    whole, parts = ({text for text in found if isinstance(text, str)} for found in texts)
+    return whole - parts, {part for part in parts if len(part.strip()) > 3}
 
 
 @pytest.mark.parametrize(("domain", "operation"), ASKED)
