@@ -150,7 +150,7 @@ class Deed(NamedTuple):
 
 
 class DomainLanguage(NamedTuple):
-    """How people speak in a domain (its language.yaml); what each is for :class:`Domain` says."""
+    """Words of a domain (its language.yaml); what each is for :class:`Domain` says."""
 
     identity: tuple[str, ...]
     slots: Mapping[str, tuple[str, ...]]

@@ -57,12 +57,12 @@ def service_acts(
     )  # fmt: skip
 
 
-def refusal(db: Database, about: str, reason: str, table: str = "notes") -> Written:
+def recorded_refusal(db: Database, about: str, reason: str, table: str = "notes") -> Written:
     """Put on record that a request about something was refused."""
     return Written(db.put(table, f"refused {about} {reason}", DeskRecord(about, reason)), "recorded")
 
 
-def transfer(db: Database, reason: str, table: str = "notes") -> Written:
+def recorded_transfer(db: Database, reason: str, table: str = "notes") -> Written:
     """Put on record that a customer was handed over."""
     return Written(db.put(table, f"transfer {reason}", DeskRecord("transfer", reason)), "transferred")
 

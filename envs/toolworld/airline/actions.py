@@ -10,7 +10,7 @@ from turnwise.envs.toolworld.arithmetic import calculate
 from turnwise.envs.toolworld.database import Database, fresh_key, plain
 from turnwise.envs.toolworld.domain import Written
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.service import refusal, service_acts, transfer
+from turnwise.envs.toolworld.service import recorded_refusal, recorded_transfer, service_acts
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
@@ -154,7 +154,7 @@ Reason = Literal[
 def record_refusal(db: Database, reservation_id: str, reason: Reason) -> Written:
     """Put on record that a request about a reservation was refused, and why."""
     db.get("reservations", reservation_id)
-    return refusal(db, reservation_id, reason)
+    return recorded_refusal(db, reservation_id, reason)
 
 
 HandOver = Literal["group_booking", "medical", "unaccompanied_child", "legal"]
@@ -162,7 +162,7 @@ HandOver = Literal["group_booking", "medical", "unaccompanied_child", "legal"]
 
 def transfer_to_human(db: Database, reason: HandOver) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
-    return transfer(db, reason)
+    return recorded_transfer(db, reason)
 
 
 def _flight_json(flight: Flight) -> Json:

@@ -10,7 +10,7 @@ from turnwise.envs.toolworld.database import Database, plain
 from turnwise.envs.toolworld.domain import Written
 from turnwise.envs.toolworld.facts import dollars
 from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
-from turnwise.envs.toolworld.service import refusal, service_acts, transfer
+from turnwise.envs.toolworld.service import recorded_refusal, recorded_transfer, service_acts
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
@@ -173,7 +173,7 @@ Reason = Literal[
 def record_refusal(db: Database, order_id: str, reason: Reason) -> Written:
     """Put on record that a request about an order was refused, and why."""
     _order(db, order_id)
-    return refusal(db, order_id, reason)
+    return recorded_refusal(db, order_id, reason)
 
 
 HandOver = Literal["lost_package", "damaged", "legal", "technical"]
@@ -181,7 +181,7 @@ HandOver = Literal["lost_package", "damaged", "legal", "technical"]
 
 def transfer_to_human(db: Database, reason: HandOver) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
-    return transfer(db, reason)
+    return recorded_transfer(db, reason)
 
 
 def _found(db: Database, users: list[User]) -> Written:

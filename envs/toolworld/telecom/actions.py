@@ -8,7 +8,7 @@ from typing import Literal
 from turnwise.envs.toolworld.database import Database, plain
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.service import refusal, transfer
+from turnwise.envs.toolworld.service import recorded_refusal, recorded_transfer
 from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomCustomer
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
@@ -154,12 +154,12 @@ Reason = Literal[
 def record_refusal(db: Database, line_id: str, reason: Reason) -> Written:
     """Put on record that a request about a line was refused, and why."""
     _line(db, line_id)
-    return refusal(db, line_id, reason)
+    return recorded_refusal(db, line_id, reason)
 
 
 def transfer_to_human(db: Database, reason: Literal["sim_locked", "stolen_phone", "no_remedy"]) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
-    return transfer(db, reason)
+    return recorded_transfer(db, reason)
 
 
 def _line(db: Database, line_id: str) -> PhoneLine:

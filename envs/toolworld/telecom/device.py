@@ -59,7 +59,7 @@ def _reseat(db: Database, customer: str) -> Written:
 
 
 def _apn(before: str, after: str, said: str) -> Callable[[Database, str], Written]:
-    """What makes APN settings that are one thing another."""
+    """Return the deed that makes APN settings which are one thing another."""
 
     def does(db: Database, customer: str) -> Written:
         phone: Phone = db.get("phones", customer)

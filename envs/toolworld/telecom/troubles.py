@@ -25,7 +25,7 @@ from turnwise.envs.toolworld.telecom.parts import DESK, guide, my_line
 from turnwise.envs.toolworld.telecom.state import fast, rings, sends, shares, works
 
 
-class Fault(NamedTuple):
+class PhoneFault(NamedTuple):
     """Something amiss with a phone: what it sets, and the deeds that repair it."""
 
     sets: Mapping[str, bool | str]
@@ -42,7 +42,7 @@ class Trouble(NamedTuple):
 
 
 class _Table(NamedTuple):
-    faults: Mapping[str, Fault]
+    faults: Mapping[str, PhoneFault]
     troubles: Mapping[str, Trouble]
 
 
@@ -74,7 +74,7 @@ def trouble(draft: StoryDraft, kind: str) -> Stage:
     )  # fmt: skip
 
 
-def _on_phone(draft: StoryDraft, fault: Fault) -> list[PlanStep]:
+def _on_phone(draft: StoryDraft, fault: PhoneFault) -> list[PlanStep]:
     draft.override("phones", draft.customer, **fault.sets)
     return [guide(deed) for deed in fault.deeds]
 

@@ -16,7 +16,7 @@ from turnwise.envs.toolworld.apps.account.state import (
 from turnwise.envs.toolworld.database import Database, near, plain
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.service import refusal, transfer
+from turnwise.envs.toolworld.service import recorded_refusal, recorded_transfer
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
@@ -123,12 +123,12 @@ def record_refusal(db: Database, about: str, reason: RefusalReason) -> Written:
     """Put on record that a request was refused, and why; ``about`` is the id of what it was about."""
     if not any(about in rows for rows in db.tables.values()):
         raise ToolError(f"Nothing has the id {about[:40]!r}.")
-    return refusal(db, about, reason, "records")
+    return recorded_refusal(db, about, reason, "records")
 
 
 def transfer_to_human(db: Database, reason: Literal["fraud", "bereavement", "legal", "safety"]) -> Written:
     """Hand the person over to somebody of the account service. Ends the conversation."""
-    return transfer(db, reason, "records")
+    return recorded_transfer(db, reason, "records")
 
 
 LOOKUPS = (
