@@ -1,6 +1,7 @@
 """How often `turnwise mismatch` names the fault that a helper planted who had not read its detectors: mismatch.json has the confusion matrix.
 
     python benchmarks/mismatch.py FOLDER… --seeds 6 --none 50      models that were not used while it was built
+                                  --make                           makes a small one in each folder that is not there, which has read docs/
 
 Each log is planted by benchmarks/mismatching and examined as the command would. A model that was done before is gone on with, at the seeds from
 ``--first`` on; what was looked at before detectors were corrected is kept apart, under ``before``.
@@ -32,6 +33,7 @@ from turnwise.trainers.mismatch.reading import row_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mismatching.core import FAULTS, PlantedLog
+from mismatching.making import made
 from mismatching.planting import plant
 
 RESULT = Path(os.environ.get("TURNWISE_MISMATCH") or Path(__file__).with_name("mismatch.json"))
@@ -62,6 +64,7 @@ def look(planted: PlantedLog, tokenizer: Any, ends: tuple[int, ...]) -> dict[str
         and report.begins[:2] == tuple(begins[:2]),
         "token_right": begins is not None and report.begins == FaultPlace(*begins),
         "said": report.said[0],
+        "ranked": [one._asdict() for one in report.ranked[:5]],
         "tokens": report.figures["tokens"],
         "mean_gap": round(report.figures["mean_gap"], 5),
         "cpu_seconds": round(time.process_time() - began, 1),
@@ -159,8 +162,12 @@ def main() -> None:
     asked.add_argument("--none", type=int, default=50)
     asked.add_argument("--first", type=int, default=100, help="the first seed")
     asked.add_argument("--threads", type=int, default=1)
+    asked.add_argument("--make", action="store_true")
     given = asked.parse_args()
     torch.set_num_threads(given.threads)
+    if given.make:
+        for name in given.models:
+            made(Path(name), Path(__file__).parents[1] / "docs")
     found = json.loads(RESULT.read_text("utf-8"))["logs"] if RESULT.exists() else []
     for name in given.models:
         run(name, given.first, given.seeds, given.none, found)

@@ -12,7 +12,7 @@ from mismatching.core import FAULTS, PlantedLog
 from mismatching.playing import Episode, Place, Size, Wrong, play
 from mismatching.sampling import Engine, Settings, expected, in_dtype, sample
 from mismatching.talk import Change, Reader, end_id, question
-from mismatching.weights import Probe, adapted, in_fewer_bits, moved
+from mismatching.weights import Probe, adapted, in_fewer_bits, large, moved
 
 TRIES = 12
 LEAST_GAP, LEAST_TOKENS, LEAST_ALL, LEAST_ROWS, LEAST_ENDS = 0.02, 200, 400, 8, 8
@@ -86,8 +86,10 @@ def _probe(model: Any, tokenizer: Any, rng: random.Random) -> Probe:
 def _draw(trainer: Any, base: Any, tokenizer: Any, fault: str, probe: Probe, rng: random.Random) -> Drawn:
     """Draw the whole of a log: how much, with which settings, the fault's kind, size and place."""
     turns = rng.randint(2, 8) if fault == "retokenized_history" else rng.randint(1, 8)
-    most = rng.choice([12, 16, 24, 32])
-    episodes = min(64, max(LEAST_ROWS, round(rng.uniform(500, 1500) / (turns * most * 0.7))))
+    most, sampled = rng.choice([12, 16, 24, 32]), rng.uniform(500, 1500)
+    if large(trainer):
+        turns, sampled = (turns + 1) // 2 + (turns == 2), 500 + (sampled - 500) / 5
+    episodes = min(64, max(LEAST_ROWS, round(sampled / (turns * most * 0.7))))
     calls = turns > 1 and rng.random() < 0.3
     if calls:
         episodes = max(3, min(episodes, 64 // turns))
@@ -106,8 +108,9 @@ def _draw(trainer: Any, base: Any, tokenizer: Any, fault: str, probe: Probe, rng
     elif fault == "missing_adapter":
         wrong = wrong._replace(engine=right._replace(model=in_dtype(base, dtype)))
     elif fault == "quantized_engine":
+        ours = probe.told(trainer)
         for rounded, kind in in_fewer_bits(right.model, rng):
-            if probe.gap(trainer, rounded) >= 1.3 * LEAST_GAP:
+            if probe.gap(ours, rounded) >= 1.3 * LEAST_GAP:
                 wrong, told = wrong._replace(engine=right._replace(model=rounded)), {"kind": kind}
                 break
         else:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
+
+from turnwise.trainers.mismatch.scoring import in_half
 
 
 class Settings(NamedTuple):
@@ -86,6 +87,7 @@ def sample(
             position_ids=places_BT,
             past_key_values=cache,
             use_cache=True,
+            logits_to_keep=1,
         )
         cache, logits_BV = out.past_key_values, out.logits[:, -1]
         logp_BV, cut_B = processed(logits_BV, engine.settings)
@@ -108,13 +110,13 @@ def sample(
 @torch.no_grad()
 def expected(engine: Engine, ids: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[float]:
     """The log-probabilities of the tokens in the spans of a row, as this engine would report them, read all at once."""
-    logits_TV = engine.model(input_ids=torch.tensor([list(ids)])).logits[0]
     at = [place for start, end in spans for place in range(start, end)]
-    told_NV = logits_TV[[place - 1 for place in at]].float()
+    asked = torch.tensor([place - 1 for place in at], dtype=torch.long)
+    told_NV = engine.model(input_ids=torch.tensor([list(ids)]), logits_to_keep=asked).logits[0].float()
     logp_NV = told_NV.log_softmax(-1) if engine.mode == "raw" else processed(told_NV, engine.settings)[0]
     return [float(logp_NV[n, ids[place]]) for n, place in enumerate(at)]
 
 
 def in_dtype(model: Any, dtype: torch.dtype) -> Any:
     """The model with its weights in another format; the model itself where nothing changes."""
-    return model if next(model.parameters()).dtype == dtype else deepcopy(model).to(dtype)
+    return model if next(model.parameters()).dtype == dtype else in_half(model, dtype)

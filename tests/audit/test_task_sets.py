@@ -10,9 +10,10 @@ import pytest
 from tests.audit import task_folders
 
 from turnwise.cli.app import run as main
-from turnwise.errors import TurnwiseError
+from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.trainers.audit.registry import audit_all
 from turnwise.trainers.audit.xray.answers import gold_forms
+from turnwise.trainers.audit.xray.columns import read_rows
 from turnwise.trainers.audit.xray.core import XTask
 from turnwise.trainers.audit.xray.folders import task_folders as folders_of
 from turnwise.trainers.audit.xray.leaks import shown
@@ -147,6 +148,15 @@ def test_each_kind_is_seen_in_the_row_that_has_it_and_sound_rows_are_left_alone(
     assert found["time_out_passes"] == {"time_out_passes"}
     assert found["flaky"] == {"flaky"}
     assert broken == ["rows.jsonl:2 is no JSON: Invalid control character at: line 1 column 16 (char 15)."]
+
+
+def test_a_column_that_no_row_has_is_refused_with_those_that_there_are(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"question": "1 + 1?", "answers": "2"}\n')
+    with pytest.raises(NotFoundError, match=r"(?s)column for the answer 'answer'.*mean 'answers'"):
+        read_rows(tmp_path / "rows.jsonl", {"answer": "answer"})
+    with pytest.raises(NotFoundError, match=r"(?s)--columns 'gold'.*answer, prompt"):
+        read_rows(tmp_path / "rows.jsonl", {"gold": "answers"})
+    assert read_rows(tmp_path / "rows.jsonl", {"answer": "answers"}).tasks[0].truth == "2"
 
 
 SIBLINGS = """

@@ -21,7 +21,7 @@ from turnwise.trainers.mismatch.core import (
     Truths,
 )
 from turnwise.trainers.mismatch.sampled import as_declared
-from turnwise.trainers.mismatch.scoring import AskedPlaces, Distributions, changed, distributions
+from turnwise.trainers.mismatch.scoring import AskedPlaces, Distributions, distributions, in_half
 
 FLOAT32 = 1e-4
 """Differences that rounding in float32, and of printed decimals, explains, in nats."""
@@ -298,8 +298,7 @@ def _typical(size_N: Floats) -> float:
 def _rounding(case: MismatchCase) -> RoundingNoise:
     """Measure how far the model's own log-probabilities move when it computes in bfloat16."""
     index_M = case.some(np.ones(len(case.row_N), bool), _OF_NOISE, 1500)
-    with changed(case.models.model, torch.bfloat16) as half:
-        moved_N = case.by_another(half, index_M)
+    moved_N = case.by_another(in_half(case.models.model, torch.bfloat16), index_M)
     size_M = (np.abs(moved_N - case.expected_N) / case.unit_N)[index_M]
     size_M = size_M[np.isfinite(size_M)]
     return RoundingNoise(float(size_M.mean()), float(size_M.std()), float(size_M.max()))

@@ -162,14 +162,18 @@ class MismatchReport:
 Detector = Callable[..., Iterator[Explanation]]
 """From a :class:`~turnwise.trainers.mismatch.case.MismatchCase` to explanations."""
 _Detects = TypeVar("_Detects", bound=Detector)
-COST = "__turnwise_mismatch_cost__"
+COST, NUMBERS = "__turnwise_mismatch_cost__", "__turnwise_mismatch_numbers__"
 
 
-def detects(cost: int) -> Callable[[_Detects], _Detects]:
-    """Mark a function as the detector of its file. Those of a lower cost are asked first; what they explain is not asked of others."""
+def detects(cost: int, *, numbers: bool = False) -> Callable[[_Detects], _Detects]:
+    """Mark a function as the detector of its file. Those of a lower cost are asked first; what they explain is not asked of others.
+
+    One that explains ``numbers`` alone is not asked where the log's are the model's to the digits.
+    """
 
     def mark(find: _Detects) -> _Detects:
         setattr(find, COST, cost)
+        setattr(find, NUMBERS, numbers)
         return find
 
     return mark

@@ -14,7 +14,7 @@ from turnwise.trainers.mismatch import faults
 from turnwise.trainers.mismatch.case import FEWEST as FEW
 from turnwise.trainers.mismatch.case import FLOAT32, MEAN, NOTHING, MismatchCase
 from turnwise.trainers.mismatch.choices import ENOUGH
-from turnwise.trainers.mismatch.core import COST, Detector, MismatchReport
+from turnwise.trainers.mismatch.core import COST, NUMBERS, Detector, MismatchReport
 from turnwise.trainers.mismatch.telling import reported
 from turnwise.trainers.mismatch.weighed import Weighed, weigh
 
@@ -50,6 +50,8 @@ def decide(case: MismatchCase, notes: Sequence[str] = ()) -> MismatchReport:
         if cost != level and _named(case, tried, cost) is not None:
             break
         level = cost
+        if getattr(detector, NUMBERS) and not case.felt and _same(case):
+            continue
         tried.extend(weigh(case, one) for one in detector(case))
     chosen = _named(case, tried, math.inf) or (_likeliest(tried) if case.felt else None)
     return reported(case, chosen, tried, notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,35 +20,45 @@ def betas(declared_N: Sequence[DeclaredSampling]) -> Floats:
     return np.array([1 / d.temperature if d.temperature > 0 else 1.0 for d in declared_N])
 
 
-def kept_by(top_NK: Floats, top_p: Floats, top_k: Ints, min_p: Floats) -> Ints:
-    """Return how many of the likeliest tokens settings keep at each place: top-k first, top-p of what it leaves, min-p.
+class Likeliest(NamedTuple):
+    """Log-probabilities of the likeliest tokens, falling, and the probability of each with all that are likelier."""
 
-    >>> top = np.log([[0.5, 0.3, 0.15, 0.05]])
-    >>> [int(kept_by(top, np.array([p]), np.array([k]), np.array([m]))[0]) for p, k, m in ((0.6, 0, 0), (1, 3, 0), (1, 0, 0.2), (0.8, 2, 0))]
-    [2, 3, 3, 2]
-    >>> int(kept_by(top, np.array([1.0]), np.array([0]), np.array([0.0]))[0]) == ALL
-    True
-    """
-    mass_NK = np.exp(top_NK).cumsum(-1)
-    n, width = top_NK.shape
-    whole = np.full(n, ALL)
-    by_k = np.where((top_k > 0) & (top_k <= width), top_k, whole)
-    of_k = mass_NK[np.arange(n), np.minimum(by_k, width) - 1]
-    limit = top_p * np.where(by_k < ALL, of_k, 1.0)
-    by_p = (mass_NK < limit[:, None] - _EDGE).sum(-1) + 1
-    by_p = np.where((top_p < 1) & (by_p <= width), by_p, whole)
-    with np.errstate(divide="ignore"):
-        by_min = (top_NK >= top_NK[:, :1] + np.log(min_p)[:, None] - _EDGE).sum(-1)
-    by_min = np.where((min_p > 0) & (by_min < width), by_min, whole)
-    return np.minimum(np.minimum(by_k, by_p), by_min)
+    top_NK: Floats
+    mass_NK: Floats
 
+    @classmethod
+    def of(cls, top_NK: Floats) -> Likeliest:
+        return cls(top_NK, np.exp(top_NK).cumsum(-1))
 
-def mass_of(top_NK: Floats, kept_N: Ints) -> Floats:
-    """Return the probability of the likeliest tokens that are kept."""
-    width = top_NK.shape[1]
-    mass_NK = np.exp(top_NK).cumsum(-1)
-    found = mass_NK[np.arange(len(kept_N)), np.clip(kept_N, 1, width) - 1]
-    return np.where(kept_N > width, 1.0, np.minimum(found, 1.0))
+    def kept(self, top_p: Floats, top_k: Ints, min_p: Floats) -> Ints:
+        """Return how many of them settings keep at each place: top-k first, top-p of what it leaves, min-p.
+
+        >>> top = Likeliest.of(np.log([[0.5, 0.3, 0.15, 0.05]]))
+        >>> [int(top.kept(np.array([p]), np.array([k]), np.array([m]))[0]) for p, k, m in ((0.6, 0, 0), (1, 3, 0), (1, 0, 0.2), (0.8, 2, 0))]
+        [2, 3, 3, 2]
+        >>> int(top.kept(np.array([1.0]), np.array([0]), np.array([0.0]))[0]) == ALL
+        True
+        """
+        n, width = self.top_NK.shape
+        whole = np.full(n, ALL)
+        kept_N = by_k = np.where((top_k > 0) & (top_k <= width), top_k, whole)
+        if (top_p < 1).any():
+            of_k = self.mass_NK[np.arange(n), np.minimum(by_k, width) - 1]
+            limit = top_p * np.where(by_k < ALL, of_k, 1.0)
+            by_p = (self.mass_NK < limit[:, None] - _EDGE).sum(-1) + 1
+            kept_N = np.minimum(kept_N, np.where((top_p < 1) & (by_p <= width), by_p, whole))
+        if (min_p > 0).any():
+            with np.errstate(divide="ignore"):
+                least_N1 = self.top_NK[:, :1] + np.log(min_p)[:, None] - _EDGE
+            by_min = (self.top_NK >= least_N1).sum(-1)
+            kept_N = np.minimum(kept_N, np.where((min_p > 0) & (by_min < width), by_min, whole))
+        return kept_N
+
+    def mass(self, kept_N: Ints) -> Floats:
+        """Return the probability of those that are kept."""
+        width = self.top_NK.shape[1]
+        found = self.mass_NK[np.arange(len(kept_N)), np.clip(kept_N, 1, width) - 1]
+        return np.where(kept_N > width, 1.0, np.minimum(found, 1.0))
 
 
 def kept_as_declared(found: Distributions, declared_N: Sequence[DeclaredSampling]) -> Ints:
@@ -55,7 +66,7 @@ def kept_as_declared(found: Distributions, declared_N: Sequence[DeclaredSampling
     if not any(d.top_p < 1 or d.top_k or d.min_p for d in declared_N):
         return np.full(len(found), ALL)
     top_p, top_k, min_p = (np.array([d[field] for d in declared_N]) for field in (1, 2, 3))
-    return kept_by(found.top(betas(declared_N)), top_p, top_k.astype(np.int64), min_p)
+    return Likeliest.of(found.top(betas(declared_N))).kept(top_p, top_k.astype(np.int64), min_p)
 
 
 def as_declared(found: Distributions, declared_N: Sequence[DeclaredSampling], raw_N: Truths) -> Floats:
@@ -66,5 +77,5 @@ def as_declared(found: Distributions, declared_N: Sequence[DeclaredSampling], ra
     kept_N = kept_as_declared(found, declared_N)
     processed = found.tempered(beta_N)
     if (kept_N < ALL).any():
-        processed = processed - np.log(mass_of(found.top(beta_N), kept_N))
+        processed = processed - np.log(Likeliest.of(found.top(beta_N)).mass(kept_N))
     return np.where(raw_N, found.logp_N, processed)

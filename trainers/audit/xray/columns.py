@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnwise.errors import FileError, TurnwiseError
+from turnwise.errors import FileError, NotFoundError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.texts import lines_with_ends, reading, utf8
 from turnwise.trainers.audit.xray.answers import core_of, gold_forms
@@ -53,8 +53,10 @@ def rows_as_tasks(
     """Rows with their places as tasks.
 
     Raises:
+        NotFoundError: ``named`` has a column that no row has.
         TurnwiseError: none is one; the first one's cause is named.
     """
+    _check_named(rows, named)
     tasks: list[XTask] = []
     broken: list[BrokenRow] = []
     wants_gold = _has_gold(rows, named)
@@ -71,6 +73,17 @@ def rows_as_tasks(
         first = broken[0] if broken else BrokenRow(str(path), f"{path} holds no rows.", _AS_ROWS)
         raise TurnwiseError(f"No row of {path} is a task. {first.cause}", first.remedy)
     return ReadRows(tasks, broken, len(rows))
+
+
+def _check_named(
+    rows: Sequence[tuple[str, Mapping[str, Json] | BrokenRow]], named: Mapping[str, str]
+) -> None:
+    there = {column for _, row in rows if not isinstance(row, BrokenRow) for column in row}
+    for what, column in named.items():
+        if what not in ("prompt", "answer"):
+            raise NotFoundError("part of a task to be named by --columns", what, ("prompt", "answer"))
+        if there and column not in there:
+            raise NotFoundError(f"column for the {what}", column, there)
 
 
 def file_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Json] | BrokenRow]]:

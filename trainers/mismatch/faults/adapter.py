@@ -9,7 +9,7 @@ from turnwise.trainers.mismatch.core import Explanation, detects
 from turnwise.trainers.mismatch.faults.stale import TOKENS
 
 
-@detects(cost=1)
+@detects(cost=1, numbers=True)
 def adapter(case: MismatchCase) -> Iterator[Explanation]:
     """Score with the base model alone."""
     if case.models.without_adapter is None:

@@ -14,6 +14,8 @@ ROWS, GUESSES, STEPS = 4, 64, 2
 """Rows that are looked at, guesses at each, and tokens that may differ in each."""
 FITS, FEWEST = 0.15, 2
 """The share that a guess may leave of a turn's differences, and in how many rows one has to be found."""
+MOST_WORK = 2e12
+"""Floating-point operations that guesses may cost; with a large model fewer are made."""
 
 
 class AfterHistory(NamedTuple):
@@ -24,7 +26,7 @@ class AfterHistory(NamedTuple):
     index_M: Ints
 
 
-@detects(cost=5)
+@detects(cost=5, numbers=True)
 def history_guessed(case: MismatchCase) -> Iterator[Explanation]:
     """Write tokens of earlier turns as other tokens with the same text, and look whether the next turn's log-probabilities follow."""
     expected_N, found, tried = np.full(len(case.row_N), np.nan), 0, 0
@@ -60,10 +62,12 @@ def _guess(case: MismatchCase, after: AfterHistory) -> Floats | None:
     start, _ = row.turns[after.turn]
     history, best, best_size = row.ids[:start], None, _size(case, after, case.expected_N[after.index_M])
     whole = best_size
+    size = sum(one.numel() for one in case.models.model.parameters())
+    guesses = min(GUESSES, int(MOST_WORK / (2.0 * ROWS * STEPS * size * row.turns[after.turn][1])))
     spans = list(row.turns[: after.turn])
     for _ in range(STEPS):
         improved = None
-        for other in _others(case, history, spans)[:GUESSES]:
+        for other in _others(case, history, spans)[:guesses]:
             expected_M = case.after(other, after.row, after.turn)
             size = _size(case, after, expected_M)
             if size < best_size:

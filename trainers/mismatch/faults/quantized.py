@@ -15,7 +15,9 @@ from turnwise.trainers.mismatch.case import NOTHING, MismatchCase
 from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
 
 TOKENS, READ = 200, 800
-"""So many tokens are scored with each way to round the weights, of rows of so many tokens."""
+"""So many tokens are scored with a way to round the weights that promises anything, of rows of so many tokens."""
+FEW, FEW_READ, PROMISING = 40, 160, 0.9
+"""The same of each way first, and the share of their differences that one may leave which is looked into."""
 FAR = 6.0
 """Ways whose errors are so many times larger or smaller than the log's differences are not looked into."""
 Bits = Literal["int8", "int4", "float8"]
@@ -58,21 +60,24 @@ class Rounding(NamedTuple):
         return ", ".join(parts)
 
 
-@detects(cost=3)
+@detects(cost=3, numbers=True)
 def quantized(case: MismatchCase) -> Iterator[Explanation]:
     """Round the model's weights in the usual ways, and look whether its errors are the engine's."""
-    index_M = case.some(case.looked_N, TOKENS, READ)
+    few_M, index_M = (case.some(case.looked_N, *size) for size in ((FEW, FEW_READ), (TOKENS, READ)))
     tried: dict[Rounding, tuple[float, Floats]] = {}
 
     def look(way: Rounding) -> float:
         if way not in tried and fits(case.models.model, way):
-            expected_N = case.by_another(rounded(case.models.model, way), index_M)
+            other = rounded(case.models.model, way)
+            expected_N = case.by_another(other, few_M)
+            if case.left(expected_N, few_M) <= PROMISING:
+                expected_N = case.by_another(other, index_M)
             tried[way] = case.left(expected_N, index_M), expected_N
         return tried[way][0] if way in tried else math.inf
 
-    logged = _size(case, index_M, case.logged_N)
+    logged = _size(case, few_M, case.logged_N)
     for head in (False, True):  # engines keep the output head as it is, as a rule
-        for way in _like(case, index_M, logged, tried, look, head=head):
+        for way in _like(case, few_M, logged, tried, look, head=head):
             if look(way) <= NOTHING:
                 break
         if min(map(look, tried), default=math.inf) <= NOTHING:

@@ -22,7 +22,7 @@ class OtherHistory(NamedTuple):
     ids: tuple[int, ...]
 
 
-@detects(cost=2)
+@detects(cost=2, numbers=True)
 def retokenized(case: MismatchCase) -> Iterator[Explanation]:
     """Read turns again after histories that went through text, and after those that an earlier row says were sampled."""
     wanted = {

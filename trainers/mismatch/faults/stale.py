@@ -11,7 +11,7 @@ TOKENS = 600
 """So many tokens are scored with each other model."""
 
 
-@detects(cost=1)
+@detects(cost=1, numbers=True)
 def stale(case: MismatchCase) -> Iterator[Explanation]:
     """Score with each other model."""
     index_M = case.some(case.looked_N, TOKENS)

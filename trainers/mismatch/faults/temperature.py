@@ -9,7 +9,7 @@ import numpy as np
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.choices import averaged, begins, evidence, usable
 from turnwise.trainers.mismatch.core import Explanation, Floats, detects
-from turnwise.trainers.mismatch.sampled import ALL, betas, kept_as_declared, mass_of
+from turnwise.trainers.mismatch.sampled import ALL, Likeliest, betas, kept_as_declared
 
 TRIED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0)
 
@@ -69,7 +69,11 @@ def _of_choices(case: MismatchCase) -> Iterator[Explanation]:
 def _chosen(case: MismatchCase, beta_N: Floats, kept_N: np.ndarray) -> Floats:
     """Log-probability of drawing the tokens at inverse temperatures, among the tokens that are kept."""
     chosen_N = case.found.tempered(beta_N)
-    return chosen_N if (kept_N == ALL).all() else chosen_N - np.log(mass_of(case.found.top(beta_N), kept_N))
+    return (
+        chosen_N
+        if (kept_N == ALL).all()
+        else chosen_N - np.log(Likeliest.of(case.found.top(beta_N)).mass(kept_N))
+    )
 
 
 def _words(case: MismatchCase, temperature: float) -> str:

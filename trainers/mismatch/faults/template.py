@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
-from turnwise.trainers.mismatch.core import Explanation, FaultPlace, LoggedRow, detects
+from turnwise.trainers.mismatch.core import Explanation, FaultPlace, Floats, LoggedRow, detects
 from turnwise.trainers.mismatch.templates import EARLIER, FORMS, SYSTEMS, OwnTemplate, text_of
 
-ROWS, MORE_ROWS = 3, 12
-"""Rows on which all other prompts are tried, and on which the best is."""
+PROMISING, ROWS, MORE_ROWS = 12, 3, 12
+"""All other prompts are tried on one row; so many of them on more, and the best on most."""
 HEADINGS = (
     "\n",
     "\n\n",
@@ -41,14 +41,19 @@ def template(case: MismatchCase) -> Iterator[Explanation]:
     turns = _turns(case)
     if not turns:
         return
-    tried = [(words, prompts, _read(case, prompts)) for words, prompts in _prompts(case, turns[:ROWS])]
-    if not tried:
+    kinds, known = dict(_prompts(case, turns[:ROWS])), dict[OtherPrompt, Floats]()
+    if not kinds:
         return
-    left = [case.left(expected_N, np.isfinite(expected_N)) for _, _, expected_N in tried]
-    words = tried[int(np.argmin(left))][0]
+
+    def left(words: str, rows: int) -> float:
+        expected_N = _read(case, kinds[words][:rows], known)
+        return case.left(expected_N, np.isfinite(expected_N))
+
+    promising = sorted(kinds, key=lambda words: left(words, 1))[:PROMISING]
+    words = min(promising, key=lambda words: left(words, ROWS))
     again = next(prompts for name, prompts in _prompts(case, turns[:MORE_ROWS]) if name == words)
     yield Explanation(
-        "wrong_template", f"the engine read {words}", _read(case, again), data={"prompt": words}
+        "wrong_template", f"the engine read {words}", _read(case, again, known), data={"prompt": words}
     )
 
 
@@ -75,11 +80,14 @@ def _turns(case: MismatchCase) -> list[AffectedTurn]:
     return sorted(found, key=lambda one: case.rows[one.row].turns[one.turn][0])
 
 
-def _read(case: MismatchCase, prompts: Sequence[OtherPrompt]) -> np.ndarray:
-    """Log-probabilities that turns have after other prompts; NaN elsewhere."""
+def _read(case: MismatchCase, prompts: Sequence[OtherPrompt], known: dict[OtherPrompt, Floats]) -> Floats:
+    """Log-probabilities that turns have after other prompts, those aside that are known; NaN elsewhere."""
     expected_N = np.full(len(case.row_N), np.nan)
-    for (row, turn), ids in prompts:
-        expected_N[case.of_turn(row, turn)] = case.after(ids, row, turn)
+    for prompt in prompts:
+        (row, turn), ids = prompt
+        if prompt not in known:
+            known[prompt] = case.after(ids, row, turn)
+        expected_N[case.of_turn(row, turn)] = known[prompt]
     return expected_N
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.choices import averaged, begins, evidence, usable
 from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
-from turnwise.trainers.mismatch.sampled import ALL, betas, kept_as_declared, kept_by, mass_of
+from turnwise.trainers.mismatch.sampled import ALL, Likeliest, betas, kept_as_declared
 
 _P = (*np.arange(0.3, 0.9, 0.05), *np.arange(0.9, 0.999, 0.01))
 _K = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 64, 100)
@@ -27,10 +27,10 @@ class CutOff(NamedTuple):
     top_k: int = 0
     min_p: float = 0.0
 
-    def kept(self, top_NK: Floats) -> Ints:
+    def kept(self, top: Likeliest) -> Ints:
         """Count the likeliest tokens that are left, at each place."""
-        n = len(top_NK)
-        return kept_by(top_NK, np.full(n, self.top_p), np.full(n, self.top_k), np.full(n, self.min_p))
+        n = len(top.top_NK)
+        return top.kept(np.full(n, self.top_p), np.full(n, self.top_k), np.full(n, self.min_p))
 
     def __str__(self) -> str:
         named = {"top-p": self.top_p if self.top_p < 1 else 0, "top-k": self.top_k, "min-p": self.min_p}
@@ -61,11 +61,11 @@ def _of_numbers(case: MismatchCase) -> Iterator[Explanation]:
         return
     found = case.found.at(index_M)
     beta_M = betas([case.declared_N[n] for n in index_M])
-    top_MK, whole_M = found.top(beta_M), found.tempered(beta_M)
+    top, whole_M = Likeliest.of(found.top(beta_M)), found.tempered(beta_M)
     logged_M, unit_M = case.logged_N[index_M], case.unit_N[index_M]
 
     def expected(cut: CutOff) -> Floats:
-        return whole_M - np.log(mass_of(top_MK, cut.kept(top_MK)))
+        return whole_M - np.log(top.mass(cut.kept(top)))
 
     def miss(cut: CutOff) -> float:
         return float(np.minimum(np.abs(logged_M - expected(cut)) / unit_M, 5.0).mean())
@@ -104,14 +104,14 @@ def _of_choices(case: MismatchCase) -> Iterator[Explanation]:
     usable_N = usable(case)
     if not usable_N.any():
         return
-    top_NK = case.found.top(betas(case.declared_N))
+    top = Likeliest.of(case.found.top(betas(case.declared_N)))
     declared_N = kept_as_declared(case.found, case.declared_N)
-    believed_N = np.log(mass_of(top_NK, declared_N))
+    believed_N = np.log(top.mass(declared_N))
     rank_N = case.found.rank_N
     tried = []
     for cut in _TRIED:
-        kept_N = np.minimum(cut.kept(top_NK), declared_N)
-        ratio_N = np.where(rank_N < kept_N, believed_N - np.log(mass_of(top_NK, kept_N)), -np.inf)
+        kept_N = np.minimum(cut.kept(top), declared_N)
+        ratio_N = np.where(rank_N < kept_N, believed_N - np.log(top.mass(kept_N)), -np.inf)
         tried.append((cut, evidence(case, ratio_N, usable_N)))
     best, found = max(tried, key=lambda pair: pair[1].nats)
     nats = {cut: e.nats for cut, e in tried}

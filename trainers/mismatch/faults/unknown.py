@@ -9,7 +9,7 @@ from turnwise.trainers.mismatch.core import Explanation, detects
 from turnwise.trainers.mismatch.fitting import after_a_system_prompt, fitted, of_prompts, of_weights, worth
 
 
-@detects(cost=6)
+@detects(cost=6, numbers=True)
 def unknown(case: MismatchCase) -> Iterator[Explanation]:
     """Fit a few weights, and the tokens that prompts have in common, to half of the rows, and set them against the others."""
     if not case.felt or not worth(case):
