@@ -14,7 +14,16 @@ from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.trainers.audit.registry import audit_all
 from turnwise.trainers.audit.xray.answers import gold_forms
 from turnwise.trainers.audit.xray.columns import read_rows
-from turnwise.trainers.audit.xray.core import XTask
+from turnwise.trainers.audit.xray.core import (
+    Attempt,
+    Judged,
+    ProbedSet,
+    ProbedTask,
+    TaskSet,
+    Verdict,
+    XrayCost,
+    XTask,
+)
 from turnwise.trainers.audit.xray.folders import task_folders as folders_of
 from turnwise.trainers.audit.xray.leaks import shown
 from turnwise.trainers.audit.xray.likeness import Likeness
@@ -157,6 +166,55 @@ def test_a_column_that_no_row_has_is_refused_with_those_that_there_are(tmp_path)
     with pytest.raises(NotFoundError, match=r"(?s)--columns 'gold'.*answer, prompt"):
         read_rows(tmp_path / "rows.jsonl", {"gold": "answers"})
     assert read_rows(tmp_path / "rows.jsonl", {"answer": "answers"}).tasks[0].truth == "2"
+
+
+def judged(agent: str, text: str, score: float, label: str = "", **verdict) -> Judged:
+    return Judged(Attempt(agent, text, label), "plain", Verdict(score, **verdict))
+
+
+def named(*seen: Judged) -> set[str]:
+    one = ProbedTask(XTask("a", "a:1", "Which?", gold=("it",), core="it"), seen)
+    probed = ProbedSet(
+        TaskSet("a", "rows", [one.task], [], 1, lambda _: [one], lambda _: XrayCost(1, 1, 1, 1.0)), [one]
+    )
+    found = audit_all("tasks", probed, ["a"]).findings
+    return {
+        kind
+        for kind, finding in found.items()
+        if any(row["severity"] == "defect" for row in finding.data.get("tasks", ()))
+    }
+
+
+def test_a_judge_that_pays_all_that_says_anything_pays_always():
+    others = [judged("wrong", text, 1.0, f"the answer of {text}") for text in "bc"]
+    seen = [
+        judged("gold", "it", 1.0),
+        judged("empty", "", 0.0),
+        judged("no-op", "I don't know.", 1.0),
+        judged("garbage", "zqx", 1.0),
+    ]
+    form = judged("wrong", "<b>\nb</b>", 0.0, "the answer of b")
+    assert "always_one" in named(*seen, *others, form)
+    assert "always_one" not in named(*seen, *others, judged("wrong", "d", 0.0, "the answer of d"))
+    assert "always_one" not in named(seen[0], seen[2], others[0])
+
+
+def test_a_place_that_a_wrong_program_reaches_for_is_not_the_judges():
+    wrong = "urlopen('https://a.invalid/x')"
+    reached = ["https://a.invalid/x", "a.invalid"]
+    assert named(judged("gold", "it", 1.0), judged("wrong", wrong, 0.0, network=reached)) == set()
+    assert "needs_network" in named(judged("gold", "it", 1.0), judged("wrong", "b", 0.0, network=reached))
+    assert "needs_network" in named(judged("gold", wrong, 1.0, network=reached))
+
+
+def test_tests_of_which_none_was_collected_assert_nothing():
+    none = {"tests": {"passed": 0, "skipped": 0}}
+    assert named(judged("gold", "it", 1.0, **none), judged("empty", "", 1.0, **none)) >= {
+        "no_assertion",
+        "only_skipped",
+    }
+    skips = {"tests": {"passed": 0, "skipped": 2}}
+    assert "no_assertion" not in named(judged("gold", "it", 1.0, **skips), judged("empty", "", 1.0, **skips))
 
 
 SIBLINGS = """

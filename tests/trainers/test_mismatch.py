@@ -265,6 +265,23 @@ def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(
     assert named(Talk(tokenizer, trained.eval()).rows(12)).fault == "stale_weights"
 
 
+def test_another_system_prompt_is_told_where_each_call_of_the_engine_is_a_row(named, tokenizer, model):
+    pirate = "<|system|>You are a pirate who has lost a red scarf.\n"
+    rows = Talk(
+        tokenizer, model, seen=lambda said, turn: f"{'' if turn else pirate}<|user|>{said}<|assistant|>"
+    ).rows(12)
+    calls = []
+    for number, row in enumerate(rows):
+        at = 0
+        for turn, (start, stop) in enumerate(row["sampled"]):
+            one = {"token_ids": row["token_ids"][:stop], "sampled": [[start, stop]], "turn": turn}
+            calls.append(one | {"episode": number, "logprobs": row["logprobs"][at : at + stop - start]})
+            at += stop - start
+    report = named(calls)
+    assert report.fault == "wrong_template"
+    assert report.data == {"fitted": "system prompt"}
+
+
 def test_the_way_in_which_weights_are_rounded_is_found(named, tokenizer, model):
     report = named(Talk(tokenizer, rounded(model, Rounding("int4", 32))).rows(6))
     assert (report.fault, report.data["way"]) == ("quantized_engine", "int4, with one scale for 32 weights")

@@ -117,6 +117,8 @@ def after_a_system_prompt(case: MismatchCase) -> dict[int, tuple[int, ...]]:
     for r, row in enumerate(case.rows):
         messages = own.read(row, 0) if row.turns else None
         if not messages:
+            if row.turns and (changed := own.with_system(row.ids, SYSTEMS[0])) is not None:
+                found[r] = changed
             continue
         talk = [one for one in messages if one.get("role") != "system"]
         text = own.render([{"role": "system", "content": SYSTEMS[0]}, *talk], row.tools)

@@ -181,6 +181,23 @@ class OwnTemplate:
                 return [{"role": role, "content": words} for role, words in zip(roles, found, strict=True)]
         return None
 
+    def with_system(self, ids: Sequence[int], system: str) -> tuple[int, ...] | None:
+        """A conversation of several turns with a system prompt in place of its own, if any; None where its beginning is not in the template's form."""
+        text = str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
+        said = [{"role": "system", "content": system}, {"role": "user", "content": _MARK.format(0)}]
+        head, mark, _ = (self.render(said) or "").partition(_MARK.format(0))
+        for _, frame in self._frames(first=True):
+            at = text.find(frame[1], len(frame[0])) + len(frame[1]) if len(frame) == 3 else len(frame[0])
+            if not mark or not text.startswith(frame[0]) or (len(frame) == 3 and frame[1] not in text):
+                continue
+            for k in range(1, len(ids)):
+                own = str(self.tokenizer.decode(list(ids[:k]), skip_special_tokens=False))
+                if own == text[:at]:
+                    return (*self.encode(head), *ids[k:])
+                if len(own) > at:
+                    break
+        return None
+
     def _frames(self, *, first: bool) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         """Roles of messages, and the texts before, between and after their words."""
         for roles in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.trainers.audit.core import AuditFinding, audit
 from turnwise.trainers.audit.task_sets.shared import defects
-from turnwise.trainers.audit.xray.core import Evidence, ProbedSet, ProbedTask, quoted
+from turnwise.trainers.audit.xray.core import Evidence, Judged, ProbedSet, ProbedTask, quoted
 
 
 @audit()
@@ -14,9 +14,10 @@ def needs_network(probed: ProbedSet) -> AuditFinding:
 
 
 def _detect(one: ProbedTask) -> Evidence | None:
-    places = dict.fromkeys(place for seen in one.judged for place in seen.verdict.network)
-    if places:
-        first = next(seen for seen in one.judged if seen.verdict.network)
+    reached = [(seen, places) for seen in one.judged if (places := _of_the_judge(seen))]
+    if reached:
+        places = dict.fromkeys(place for _, places in reached for place in places)
+        first = reached[0][0]
         return Evidence(
             f"the judge reaches for {quoted(', '.join(places), 120)}; without a network {first.attempt.agent} gets {first.verdict.said}"
         )
@@ -24,3 +25,9 @@ def _detect(one: ProbedTask) -> Evidence | None:
     if installs:
         return Evidence(f"the judge installs when it judges: {quoted('; '.join(installs), 160)}", "look")
     return None
+
+
+def _of_the_judge(seen: Judged) -> list[str]:
+    """Places that no wrong answer names: a program that is tried may reach for one itself."""
+    right = seen.attempt.agent == "gold"
+    return [place for place in seen.verdict.network if right or place not in seen.attempt.text]

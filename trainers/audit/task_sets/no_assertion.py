@@ -28,13 +28,13 @@ def _detect(one: ProbedTask) -> Evidence | None:
         )
     for seen in one.judged:
         trace = seen.verdict.trace
-        if trace is None or not one.accepts(seen.verdict):
+        if not one.accepts(seen.verdict):
             continue
         if seen.attempt.agent != "skip" and uncollected(seen):
             return Evidence(
                 f"{seen.attempt.agent} is paid, and no test was collected that could assert anything"
             )
-        if skipped(seen):
+        if trace is None or skipped(seen):
             continue
         wrong = seen.attempt.agent != "gold" or one.paid("garbage", "no-op", "empty", "wrong") is not None
         if told := _unchecked(trace, wrong):

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from turnwise.tasks.core import Json
 
 WRONG = ("empty", "no-op", "garbage", "wrong")
+_ALWAYS = 3
+"""Different answers that have to be paid before a judge is said to pay every one."""
 """Agents whose answers no task may accept."""
 HASHES = ("3", "11", "23", "42")
 """Seeds of hashes, each for a process of its own: an order of a set or a hash as a number is another one in each."""
@@ -192,9 +194,13 @@ class ProbedTask:
 
     @cached_property
     def always(self) -> bool:
-        """True if it pays whatever it is given."""
-        wrong = [*self.of(*WRONG)]
-        return bool(wrong) and all(self.accepts(one.verdict) for one in wrong)
+        """True if it pays whatever says anything; of an answer in several forms the plain one counts, and nothing at all need not be paid."""
+        plain: dict[tuple[str, str], Judged] = {}
+        for one in self.of(*WRONG):
+            plain.setdefault((one.attempt.agent, one.attempt.label), one)
+        nothing = plain.pop(("empty", ""), None)
+        paid = nothing is not None and self.accepts(nothing.verdict)
+        return len(plain) + paid >= _ALWAYS and all(self.accepts(one.verdict) for one in plain.values())
 
 
 class Evidence(NamedTuple):
