@@ -20,9 +20,11 @@ from turnwise.trainers.mismatch.case import MismatchModels
 from turnwise.trainers.mismatch.choices import averaged, evidence
 from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling
 from turnwise.trainers.mismatch.deciding import detectors
-from turnwise.trainers.mismatch.faults.quantized import Rounding, rounded
+from turnwise.trainers.mismatch.faults.quantized import Rounding, _rounded, rounded
+from turnwise.trainers.mismatch.faults.retokenized import _encoded_again
 from turnwise.trainers.mismatch.faults.truncated import _P, _SHARES_P
 from turnwise.trainers.mismatch.reading import read_rows, row_of
+from turnwise.trainers.mismatch.scoring import in_half
 from turnwise.trainers.mismatch.telling import REMEDIES, TITLES
 
 WORDS = [
@@ -289,6 +291,27 @@ def test_the_way_in_which_weights_are_rounded_is_found(named, tokenizer, model):
     assert whole.data["way"] == "int8, with one scale for a channel, with the head"
 
 
+def test_a_channel_that_groups_do_not_divide_has_one_scale():
+    weight = torch.randn(6, 96, generator=torch.Generator().manual_seed(0))
+    whole = _rounded(weight, Rounding("int4"))
+    assert torch.equal(_rounded(weight, Rounding("int4", 64)), whole)
+    assert torch.equal(
+        _rounded(weight[:, :64], Rounding("int4", 32))[:, :32], _rounded(weight[:, :32], Rounding("int4"))
+    )
+
+
+def test_half_precision_on_a_cpu_moves_log_probabilities_as_much_as_its_own_products_do(model):
+    ids = torch.randint(10, 300, (4, 60), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        own, half, wanted = (
+            one(ids).logits.float().log_softmax(-1)
+            for one in (model, in_half(model, torch.bfloat16), copy.deepcopy(model).to(torch.bfloat16))
+        )
+    moved = (half - own).abs().mean()
+    assert moved == pytest.approx((wanted - own).abs().mean(), rel=0.1)
+    assert (half - wanted).abs().mean() < moved / 2
+
+
 def test_a_prompt_of_another_template_is_found_from_the_turn_on_where_it_was_read(named, tokenizer, model):
     def seen(said, turn):
         ours = f"<|user|>{said}<|assistant|>"
@@ -322,6 +345,23 @@ def test_an_end_that_the_framework_put_there_is_found(named, tokenizer, model):
     assert report.fault == "wrong_end_token"
     assert report.begins.token == LENGTH
     assert "not sampled" in report.said[0]
+
+
+def test_a_reply_may_lose_its_control_tokens_and_white_space_on_its_way_through_text(tokenizer):
+    def encode(text):
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    end = tokenizer.eos_token_id
+    opened, later = encode("<|user|>the<|assistant|>"), encode("<|user|>red<|assistant|>")
+    said, again = encode(" a hat<|user|> of felt "), encode("a hat of felt")
+    ids = [*opened, *said, end, *later, *encode("wool")]
+    spans = [[len(opened), len(opened) + len(said) + 1], [len(ids) - len(encode("wool")), len(ids)]]
+    row = row_of({"token_ids": ids, "sampled": spans, "logprobs": [-1.0] * sum(b - a for a, b in spans)}, 0)
+    case = SimpleNamespace(rows=[row], models=SimpleNamespace(tokenizer=tokenizer, ends=(end,)))
+    both = " without its control tokens and white space around it"
+    assert [one.ids for one in _encoded_again(case, both)] == [(*opened, *again, end, *later)]
+    kept = [*_encoded_again(case, "")]
+    assert all("<|user|> of" in tokenizer.decode(one.ids) for one in kept)
 
 
 def test_history_that_went_through_text_is_found_in_the_row_and_between_calls(named, tokenizer, model):

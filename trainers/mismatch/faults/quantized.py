@@ -128,8 +128,7 @@ def _layers(model: nn.Module, way: Rounding) -> Iterator[nn.Module]:
 
 def fits(model: nn.Module, way: Rounding) -> bool:
     """Say whether the weights can be grouped in that way, and whether it rounds anything else than the others do."""
-    layers = [*_layers(model, way)]
-    return bool(layers) and all(way.share <= 0 or layer.weight.numel() % way.share == 0 for layer in layers)  # pyright: ignore
+    return any(way.share <= 0 or layer.weight.shape[-1] % way.share == 0 for layer in _layers(model, way))  # pyright: ignore
 
 
 @torch.no_grad()
@@ -146,9 +145,9 @@ def rounded(model: nn.Module, way: Rounding) -> nn.Module:
 
 
 def _rounded(weight_OI: Tensor, way: Rounding) -> Tensor:
-    groups = weight_OI.reshape(
-        {0: 1, -1: len(weight_OI)}.get(way.share, -1), -1 if way.share <= 0 else way.share
-    )
+    whole = weight_OI.shape[-1] % way.share == 0 if way.share > 0 else True
+    share = way.share if whole else -1  # a channel that groups do not divide has one scale
+    groups = weight_OI.reshape({0: 1, -1: len(weight_OI)}.get(share, -1), -1 if share <= 0 else share)
     if way.bits == "float8":
         scale = groups.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
         return ((groups / scale).to(torch.float8_e4m3fn).to(groups.dtype) * scale).reshape(weight_OI.shape)

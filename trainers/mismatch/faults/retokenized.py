@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,13 @@ from turnwise.trainers.mismatch.core import Explanation, LoggedRow, detects
 
 MOST = 40
 """So many turns are read again with another history."""
+WAYS: Mapping[str, Callable[[str], str]] = {
+    "": str,
+    " without white space around it": str.strip,
+    " without its control tokens": str,
+    " without its control tokens and white space around it": str.strip,
+}
+"""Ways in which frameworks make text of a reply, in words, and what they do with the text."""
 
 
 class OtherHistory(NamedTuple):
@@ -28,12 +35,15 @@ def retokenized(case: MismatchCase) -> Iterator[Explanation]:
     wanted = {
         (int(r), int(k)) for r, k in zip(case.row_N[case.looked_N], case.turn_N[case.looked_N], strict=True)
     }
+    again = "earlier turns that had been encoded again from text"
+    tried: list[Sequence[OtherHistory]] = []
     for words, others in (
-        ("the engine read earlier turns that had been encoded again from text", [*_encoded_again(case)]),
-        ("the row has earlier turns that had been encoded again from text", [*_as_sampled(case)]),
+        *((f"the engine read {again}{way}", [*_encoded_again(case, way)]) for way in WAYS),
+        (f"the row has {again}", [*_as_sampled(case)]),
     ):
         chosen = [one for one in others if (one.row, one.turn) in wanted][:MOST]
-        if chosen:
+        if chosen and chosen not in tried:
+            tried.append(chosen)
             yield _explanation(case, words, chosen)
 
 
@@ -53,8 +63,9 @@ def _explanation(case: MismatchCase, words: str, others: Sequence[OtherHistory])
     return Explanation("retokenized_history", told, expected_N, data={"rows": len(touched), "row": at.number})
 
 
-def _encoded_again(case: MismatchCase) -> Iterator[OtherHistory]:
+def _encoded_again(case: MismatchCase, way: str) -> Iterator[OtherHistory]:
     """Each turn whose history changes on its way through text."""
+    ends = set(case.models.ends)
     for r, row in enumerate(case.rows):
         pieces, again, same = [*row.pieces], list[int](), True
         for k, (start, stop) in enumerate(row.turns):
@@ -62,15 +73,16 @@ def _encoded_again(case: MismatchCase) -> Iterator[OtherHistory]:
             if not same:
                 yield OtherHistory(r, k, tuple(again))
             own = row.ids[start:stop]
-            encoded = through_text(case.models.tokenizer, own)
+            end = own[-1:] if own and own[-1] in ends else ()
+            encoded = (*through_text(case.models.tokenizer, own[: len(own) - len(end)], way), *end)
             same = same and encoded == own
             again += encoded
 
 
-def through_text(tokenizer: object, ids: Sequence[int]) -> tuple[int, ...]:
+def through_text(tokenizer: object, ids: Sequence[int], way: str = "") -> tuple[int, ...]:
     """Decode tokens and encode the text."""
-    text = tokenizer.decode(list(ids), skip_special_tokens=False)  # pyright: ignore
-    return tuple(tokenizer.encode(text, add_special_tokens=False))  # pyright: ignore
+    text = tokenizer.decode(list(ids), skip_special_tokens="control" in way)  # pyright: ignore
+    return tuple(tokenizer.encode(WAYS[way](text), add_special_tokens=False))  # pyright: ignore
 
 
 def _as_sampled(case: MismatchCase) -> Iterator[OtherHistory]:
