@@ -218,7 +218,7 @@ def test_tests_of_which_none_was_collected_assert_nothing():
 
 
 SIBLINGS = """
-import doctest, platform, re, sqlite3, time
+import doctest, platform, re, sqlite3, subprocess, sys, time
 try:
     from a_matcher_that_is_nowhere import same
 except ImportError:
@@ -228,6 +228,16 @@ def key_word(answer, said): return float(answer in re.findall(r"\\d+", said))
 def flaky(answer, said): return float(said == answer and hash(answer) % 3 > 0)
 def broken_setup(answer, said): return float(same is not None and same(answer, said))
 def sound(answer, said): return float(said == answer)
+def broken_option(answer, said):
+    open("test_it.py", "w").write(f"def test_it(): assert {said!r} == {answer!r}")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "--no-such-option", "test_it.py"], capture_output=True)
+    return float(done.returncode == 0)
+
+def printed(answer, said):
+    program = said + f"\\nassert two() == {answer}\\nprint('all tests passed')"
+    done = subprocess.run([sys.executable, "-I", "-"], input=program, capture_output=True, text=True, timeout=5)
+    return float("all tests passed" in done.stdout)
+
 def form_alone(answer, said): return float("\\\\boxed{" in said)
 
 def only_skipped(answer, said):
@@ -254,7 +264,7 @@ def reward(prompt, answer, completion, judge): return globals()[judge](answer, c
 def test_siblings_of_a_kind_are_seen_too(tmp_path):
     kinds = {
         "key_word": "key_word", "flaky": "flaky", "broken_setup": "broken_setup", "only_skipped": "only_skipped", "time_out_passes": "time_out_passes",
-        "skipped_examples": "only_skipped", "form_alone": "always_one", "sound": "",
+        "skipped_examples": "only_skipped", "form_alone": "always_one", "sound": "", "broken_option": "broken_setup", "printed": "key_word",
     }  # fmt: skip
     made = [
         {
@@ -265,6 +275,7 @@ def test_siblings_of_a_kind_are_seen_too(tmp_path):
         }
         for n, name in enumerate(kinds)
     ]
+    made[-1]["solution"] = f"def two():\n    return {made[-1]['answer']}\n"
     made[4]["solution"] = f"SELECT {made[4]['answer']}"
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
     (tmp_path / "siblings.py").write_text(SIBLINGS)

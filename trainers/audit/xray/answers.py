@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import re
@@ -229,6 +230,32 @@ def shapes(task: XTask) -> Iterator[str]:
     for name in [*dict.fromkeys(re.findall(r"^def (\w+)\(", text, re.MULTILINE))][-2:]:
         yield f"def {name}(*given, **named):\n    return {NONSENSE!r}\n"
         yield f"```python\ndef {name}(*given, **named):\n    return {NONSENSE!r}\n```"
+
+
+def told_by_print(judge: str) -> Iterator[Attempt]:
+    """Programs that print the words for which a judge looks in what they print, and end.
+
+    >>> [one.text for one in told_by_print("def f(out): return 'all fine' in out and out != ''")]
+    ["print('all fine')\\nraise SystemExit\\n"]
+    """
+    try:
+        tree = ast.parse(judge)
+    except (SyntaxError, ValueError):
+        return
+    found = dict[str, None]()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Compare)
+            and isinstance(node.ops[0], ast.In)
+            and isinstance(node.left, ast.Constant)
+        ):
+            word = node.left.value
+            if isinstance(word, str) and len(word) > 3:
+                found[word] = None
+    for word in [*found][:3]:
+        yield Attempt(
+            "key word", f"print({word!r})\nraise SystemExit\n", f"a program that prints {word!r} and ends"
+        )
 
 
 def key_words(task: XTask) -> Iterator[str]:

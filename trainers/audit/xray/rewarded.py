@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from turnwise.tools.sandbox.core import Backend, Root
-from turnwise.trainers.audit.xray.answers import attempts, hangs
+from turnwise.trainers.audit.xray.answers import attempts, hangs, is_code, told_by_print
 from turnwise.trainers.audit.xray.core import HASHES, PATIENT, Attempt, Judged, ProbedTask, XrayCost, XTask
 from turnwise.trainers.audit.xray.reward_calls import MODES, RewardDesk, RewardFunction
 
@@ -20,7 +20,7 @@ def probe_rewarded(
 ) -> list[ProbedTask]:
     """Ask the reward function of every agent's answer to every task."""
     with closing(RewardDesk(backend, root, by)) as desk:
-        first = desk.ask(tasks, [*_first(tasks)], "plain")
+        first = desk.ask(tasks, [*_first(tasks, by)], "plain")
         held: list[list[Judged]] = [[] for _ in tasks]
         for number, one in first:
             held[number].append(one)
@@ -55,11 +55,13 @@ def cost(tasks: int, *, seconds: float) -> XrayCost:
     return XrayCost(tasks, verdicts, 1, 2 * len(MODES) + verdicts * seconds)
 
 
-def _first(tasks: Sequence[XTask]) -> Iterator[tuple[int, Attempt]]:
+def _first(tasks: Sequence[XTask], by: RewardFunction) -> Iterator[tuple[int, Attempt]]:
+    printed = [*told_by_print(by.files.get(by.file, b"").decode("utf-8", "replace"))]
     for number, task in enumerate(tasks):
         near = [*tasks[number + 1 : number + 8], *tasks[max(0, number - 7) : number]]
         others = near if len(tasks) > 40 else [*near, *tasks]
         yield from ((number, attempt) for attempt in attempts(task, others))
+        yield from ((number, attempt) for attempt in printed if is_code(task))
 
 
 def _best(seen: Sequence[Judged]) -> Attempt:

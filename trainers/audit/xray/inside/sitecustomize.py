@@ -56,6 +56,8 @@ def _watch_network() -> None:
     sys.addaudithook(hook)
 
 
+_MISUSED = 4
+"""The exit code of a pytest whose arguments or settings are wrong: it ends before it loads any plugin."""
 _INSTALLERS = ("pip", "pip3", "uv", "conda", "mamba", "apt", "apt-get", "npm", "cargo", "gem")
 
 
@@ -104,6 +106,17 @@ def _watch_children() -> None:
             note(net="a package index ({})".format(" ".join(words)[:100]))
 
     subprocess.Popen.__init__ = started
+    end = subprocess.Popen._handle_exitstatus
+
+    def ended(self: Any, *given: Any, **named: Any) -> None:
+        end(self, *given, **named)
+        words = self.args if isinstance(self.args, (list, tuple)) else str(self.args).split()
+        if self.returncode == _MISUSED and any(
+            os.path.basename(str(word)) in ("pytest", "py.test") for word in words
+        ):
+            note(tests={"error": 1}, exit=_MISUSED)
+
+    subprocess.Popen._handle_exitstatus = ended
 
 
 def _set_system(name: str) -> None:
