@@ -23,9 +23,11 @@ from turnwise.trainers.mismatch.deciding import detectors
 from turnwise.trainers.mismatch.faults.quantized import Rounding, _rounded, rounded
 from turnwise.trainers.mismatch.faults.retokenized import _encoded_again
 from turnwise.trainers.mismatch.faults.truncated import _P, _SHARES_P
+from turnwise.trainers.mismatch.fitting import after_a_system_prompt
 from turnwise.trainers.mismatch.reading import read_rows, row_of
 from turnwise.trainers.mismatch.scoring import in_half
 from turnwise.trainers.mismatch.telling import REMEDIES, TITLES
+from turnwise.trainers.mismatch.templates import SYSTEMS
 
 WORDS = [
     "the",
@@ -267,21 +269,20 @@ def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(
     assert named(Talk(tokenizer, trained.eval()).rows(12)).fault == "stale_weights"
 
 
-def test_another_system_prompt_is_told_where_each_call_of_the_engine_is_a_row(named, tokenizer, model):
-    pirate = "<|system|>You are a pirate who has lost a red scarf.\n"
-    rows = Talk(
-        tokenizer, model, seen=lambda said, turn: f"{'' if turn else pirate}<|user|>{said}<|assistant|>"
-    ).rows(12)
-    calls = []
-    for number, row in enumerate(rows):
-        at = 0
-        for turn, (start, stop) in enumerate(row["sampled"]):
-            one = {"token_ids": row["token_ids"][:stop], "sampled": [[start, stop]], "turn": turn}
-            calls.append(one | {"episode": number, "logprobs": row["logprobs"][at : at + stop - start]})
-            at += stop - start
-    report = named(calls)
-    assert report.fault == "wrong_template"
-    assert report.data == {"fitted": "system prompt"}
+def test_a_system_prompt_is_put_before_rows_of_later_calls_whose_replies_keep_their_tokens(tokenizer):
+    def encode(text):
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    letters = [token for letter in "felt" for token in encode(letter)]
+    rest = [*encode("<|user|>the hat<|assistant|>"), *letters, *encode("<|end|><|user|>and<|assistant|>")]
+    written = [[*encode("<|system|>Be short."), *rest], rest, encode("no template at all")]
+    rows = [
+        row_of({"prompt_ids": ids, "completion_ids": [40, 41], "logprobs": [-1.0, -1.0]}, 0)
+        for ids in written
+    ]
+    found = after_a_system_prompt(SimpleNamespace(rows=rows, models=SimpleNamespace(tokenizer=tokenizer)))
+    assert letters != encode("felt")
+    assert found == dict.fromkeys((0, 1), (*encode(f"<|system|>{SYSTEMS[0]}"), *rest, 40, 41))
 
 
 def test_the_way_in_which_weights_are_rounded_is_found(named, tokenizer, model):

@@ -115,10 +115,12 @@ def after_a_system_prompt(case: MismatchCase) -> dict[int, tuple[int, ...]]:
     """Rows by their numbers, each with a system prompt of our own in place of its own or before it; without those that the template does not tell."""
     own, found = OwnTemplate(case.models.tokenizer), dict[int, tuple[int, ...]]()
     for r, row in enumerate(case.rows):
+        changed = own.with_system(row, SYSTEMS[0]) if row.turns else None
+        if changed is not None:  # what was sampled in earlier turns keeps its tokens
+            found[r] = changed
+            continue
         messages = own.read(row, 0) if row.turns else None
         if not messages:
-            if row.turns and (changed := own.with_system(row.ids, SYSTEMS[0])) is not None:
-                found[r] = changed
             continue
         talk = [one for one in messages if one.get("role") != "system"]
         text = own.render([{"role": "system", "content": SYSTEMS[0]}, *talk], row.tools)

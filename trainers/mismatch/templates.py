@@ -181,19 +181,20 @@ class OwnTemplate:
                 return [{"role": role, "content": words} for role, words in zip(roles, found, strict=True)]
         return None
 
-    def with_system(self, ids: Sequence[int], system: str) -> tuple[int, ...] | None:
-        """A conversation of several turns with a system prompt in place of its own, if any; None where its beginning is not in the template's form."""
-        text = str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
+    def with_system(self, row: LoggedRow, system: str) -> tuple[int, ...] | None:
+        """The tokens of a row with a system prompt in place of its own, if any; None where its beginning is not in the template's form."""
+        ids, decode = row.ids[: row.turns[0][0]], self.tokenizer.decode
+        text = str(decode(list(ids), skip_special_tokens=False))
         said = [{"role": "system", "content": system}, {"role": "user", "content": _MARK.format(0)}]
-        head, mark, _ = (self.render(said) or "").partition(_MARK.format(0))
-        for _, frame in self._frames(first=True):
-            at = text.find(frame[1], len(frame[0])) + len(frame[1]) if len(frame) == 3 else len(frame[0])
-            if not mark or not text.startswith(frame[0]) or (len(frame) == 3 and frame[1] not in text):
+        head, mark, _ = (self.render(said, row.tools) or "").partition(_MARK.format(0))
+        for _, (before, *between, _) in self._frames(first=True):
+            if not mark or not text.startswith(before) or not all(one in text for one in between):
                 continue
+            at = text.find(between[0], len(before)) + len(between[0]) if between else len(before)
             for k in range(1, len(ids)):
-                own = str(self.tokenizer.decode(list(ids[:k]), skip_special_tokens=False))
+                own = str(decode(list(ids[:k]), skip_special_tokens=False))
                 if own == text[:at]:
-                    return (*self.encode(head), *ids[k:])
+                    return (*self.encode(head), *row.ids[k:])
                 if len(own) > at:
                     break
         return None
