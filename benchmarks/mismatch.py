@@ -162,7 +162,9 @@ def main() -> None:
     asked.add_argument("--none", type=int, default=50)
     asked.add_argument("--first", type=int, default=100, help="the first seed")
     asked.add_argument("--threads", type=int, default=1)
-    asked.add_argument("--make", action="store_true")
+    asked.add_argument(
+        "--make", action="store_true", help="make a small model in each folder that is not there"
+    )
     given = asked.parse_args()
     torch.set_num_threads(given.threads)
     if given.make:
