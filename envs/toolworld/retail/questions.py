@@ -70,7 +70,8 @@ def count(draft: StoryDraft) -> Stage:
 
 
 def balance(draft: StoryDraft) -> Stage:
-    gift = fitting("balance" not in draft.used and gift_of(draft))
+    fitting("balance" not in draft.used)
+    gift = fitting(gift_of(draft))
     what, topics = draft.ways("balance", gift=gift.id), frozenset(("balance",))
     known = Lookup(what, "money", gift.balance, "There are {} on it.", topics=topics)
     return question(draft, known, (*DESK.verify(draft), account(draft)))
