@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import allocated  # noqa: F401  (they register themselves)
+import alike  # noqa: F401  (they register themselves)
+import allocated  # noqa: F401
 import augmented  # noqa: F401
 import bounds  # noqa: F401
 import chosen  # noqa: F401
@@ -18,6 +19,7 @@ import drawn  # noqa: F401
 import efforts  # noqa: F401
 import evidence  # noqa: F401
 import expected  # noqa: F401
+import factored  # noqa: F401
 import helped  # noqa: F401
 import hint_rates  # noqa: F401
 import hinted  # noqa: F401
@@ -47,6 +49,7 @@ import scored  # noqa: F401
 import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401
+import staged  # noqa: F401
 import trees  # noqa: F401
 import two_stages  # noqa: F401
 import vocabulary  # noqa: F401

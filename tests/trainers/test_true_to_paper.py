@@ -142,6 +142,12 @@ PROBABILITIES = {
             "outcome": 0.5,
         }
     },
+    "LaRe": {
+        "reward": [{"name": "from_signal", "signal": "lare"}, {"name": "weighted", "weights": {"lare": 1}}],
+        "signals": [{"name": "lare", "sampled": 2}],
+    },
+    "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
+    "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
     "RLP": {"credit": {"name": "rlp", "weight": 0.1, "outcome": 1}},
     "DRM": {"credit": "drm", "judge": ["rlbff", "principles"]},
