@@ -93,8 +93,11 @@ def progress(make: Part) -> None:
     assert gaps["progress_error of trajectories"] == [b for b, of in enumerate(values) for _ in of]
 
 
-@reference("signal", "value")
-def value(make: Part) -> None:
+@reference("signal", "value", expectile=[0.9, 0.2, 0.0, 1.0])
+def value(make: Part, expectile: float = 0.5) -> None:
+    if expectile in (0, 1):
+        refuses(lambda: make(signal_setup(get_component("signal", "value"))))
+        return
     batch, groups = scene()
     entry, see = get_component("signal", "value"), context("value")
     places, K = tokens_of(batch), batch.turns.mask_BK.shape[1]
@@ -160,7 +163,8 @@ def value(make: Part) -> None:
                     for one, other in zip(state, aim, strict=True)
                     for v, g in zip(one, other, strict=True)
                 ]
-            near([gaps["value_error"]], [expected], f"gap, {critic}")
+            leaning = [math.sqrt(2 * (1 - expectile if far > 0 else expectile)) * far for far in expected]
+            near([gaps["value_error"]], [leaning], f"gap, {critic}")
             assert gaps[f"value_error of {'tokens' if 'token_value' in needs else 'turns'}"] == []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from allocated import ended
-from chosen import stored
+from chosen import of_pool, stored, updates, visited
 from drawn import SETUP, fair, refused
 from plain import agree, mean, reference
 
@@ -219,3 +219,65 @@ def listed(
     other.restore(PartState({"tasks": [3, 5], "visits": {"5": 7}}))
     assert {(one.index, one.visits) for one in other.plan(0, 0, 6)} == {(3, 0), (5, 7)}
     agree(other.figures()["tasks"], 2, "of the checkpoint")
+
+
+@reference(
+    "sampler", "veripo", size=[10], drop=[0.5, 1.0, 0.0], run=[RUN],
+    also=[{"size": 10, "run": RUN}, {"size": 10, "drop": 1.0}, {"size": 10, "drop": 0.5}, {"size": 31, "run": RUN, "drop": 1.0}],
+)  # fmt: skip
+def veripo(make: Make, size: int = 256, drop: float = 0.8, run: str = "") -> None:
+    written()
+    for wrong in (-0.1, 1.1):
+        assert f"drop {wrong:g} " in refused(make, drop=wrong)
+    assert EMPTY in refused(make, run=EMPTY)
+    sampler = make(SETUP)
+    of_pool(make, sampler, size)
+    last = {i: played[max(played)] == 4 for i, played in PLAYED.items() if run and i < size}
+    known: dict[int, tuple[int, ...]] = {}
+    rest = {*range(size)}
+    if run:
+        rest = a_set_of(sampler, size, last, drop)
+    passes = 0
+    for update, asked, seen in updates(sampler, 24 if size == 10 else 4):
+        visited(asked, known)
+        places = [one.index for one in asked]
+        assert len(rest & {*places}) == min(6, len(rest)), "what the pass has left comes first"
+        for place, group in enumerate(seen):
+            index = group.request.index
+            times = 1 + known.get(index, (0,))[0]
+            known[index] = (times,)
+            solved = index % 3 == 0 or (index % 3 == 1 and times % 2 == 1)
+            members = [ended(solved or member < 2) for member in range(len(group.episodes))]
+            seen[place] = group._replace(episodes=members)
+            last[index] = bool(members) and all(one.success for one in members)
+        sampler.seen(update, seen)
+        rest -= {*places}
+        if not rest:
+            passes += 1
+            rest = a_set_of(sampler, size, last, drop)
+        figures = {"mastered": sum(last.values()), "to_play": len(rest)}
+        assert sampler.figures() == figures
+        seen.clear()  # it was told
+    stored(sampler, make)
+    assert (passes > 3) == (size == 10)
+    fresh = make(SETUP)
+    fresh.restore(PartState())
+    assert fresh.figures() == {"mastered": 0, "to_play": size}
+    if size == 10 and not run:
+        first = [sampler.plan(update, 0, 6)[0].index for update in range(200)]
+        pool = rest if len(rest) >= 6 else {*range(10)}
+        assert {*first} == pool, "in chance order"
+
+
+def a_set_of(sampler: Any, size: int, last: dict[int, bool], drop: float) -> set[int]:
+    """The sampler's next set: all that are not mastered, and of those that are as many as are not dropped."""
+    found = {*sampler.state().numbers["left"]}
+    mastered = {i for i, is_so in last.items() if is_so}
+    others = {*range(size)} - mastered
+    wanted = len(mastered) - round(drop * len(mastered))
+    if not others and not wanted:
+        assert found == {*range(size)}
+    else:
+        assert found - mastered == others
+        assert len(found & mastered) == wanted
+    return found

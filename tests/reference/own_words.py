@@ -39,6 +39,7 @@ from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
+from turnwise.errors import RunError
 from turnwise.registry import get_component
 from turnwise.trainers.check.small_policy import signal_setup, small_model
 from turnwise.trainers.core import Group, PartState
@@ -258,6 +259,35 @@ def thoughts(signal: Part) -> None:
     near_tokens(found.token["token_thought"], wanted, "thought", 0)
 
 
+@reference("signal", "thought_logp")
+def thought_logp(signal: Part) -> None:
+    batch, groups = scene()
+    found = measured(signal, context("thought_logp", tokenizer=Thinks()), batch, groups)
+    wanted = [[[0.0, 0.0] for _ in range(int(n))] for n in batch.turns.length_B.tolist()]
+    for (b, k), places in said_at(batch).items():
+        ids = [int(batch.rows.token_RT[at]) for at in places]
+        told = [float(batch.rows.behaviour_logp_RT[at]) for at in places[: split(ids)]]
+        wanted[b][k] = [sum(told), float(len(told))]
+    for n, name in enumerate(("thought_logp", "thought_tokens")):
+        near(of_turns(found.turn[name], batch), [[one[n] for one in row] for row in wanted], name)
+    assert any(not one[1] for row in wanted for one in row)
+    untold = [
+        [
+            _with_turns(
+                one,
+                [
+                    dataclasses.replace(turn, reply=turn.reply._replace(logprobs=()))
+                    for turn in one.trajectory.turns
+                ],
+            )
+            for one in group
+        ]
+        for group in groups
+    ]
+    see = context("thought_logp", tokenizer=Thinks())
+    assert "unknown" in refuses(lambda: measured(signal, see, collate(untold), untold), RunError)
+
+
 @reference("signal", "self_certainty")
 def self_certainty(signal: Part) -> None:
     batch, groups = scene()
@@ -472,17 +502,19 @@ def rlp_credit(r: Ragged, weight: float = 1.0, outcome: float = 0.0) -> list[Row
 
 
 @reference(
-    "credit", "drm", relevance=["entropy"], coherence=["progress"], weights=[(0.0, 0.5, 1.0), (1.0, 0.0, 0.0)], alike=[True],
+    "credit", "drm", confidence=["value"], length=["entropy"], relevance=["entropy"], coherence=["progress"], weights=[(0.0, 0.5, 1.0), (1.0, 0.0, 0.0)], alike=[True],
     also=[{"alike": True, "weights": (0.7, 0.2, 0.4)}],
 )  # fmt: skip
 def drm(
     r: Ragged,
+    confidence: str = "logp",
+    length: str = "tokens",
     relevance: str = "rlbff",
     coherence: str = "principle",
     weights: tuple[float, float, float] = (0.3, 0.4, 0.3),
     alike: bool = False,
 ) -> Rows:
-    sure = [sum(said) / sum(n) for said, n in zip(r.turns["logp"], r.turns["tokens"], strict=True)]
+    sure = [sum(said) / max(1, sum(n)) for said, n in zip(r.turns[confidence], r.turns[length], strict=True)]
     three = [sure, *([mean(row) for row in r.turns[name]] for name in (relevance, coherence))]
 
     def among(x: list[float], i: int) -> list[float]:

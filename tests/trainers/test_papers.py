@@ -94,10 +94,10 @@ def suites_in(said: str) -> set[str]:
 SUITES = {suite.name for suite in suites()} | {
     f"{form}:{rest}" for form in FORMS for rest in ("", "middle", "PATH")
 }
-WITHOUT_A_FILE = (48, 166, 205, 246)
+WITHOUT_A_FILE = (48, 166, 205)
 """Rows of which a part is there by keys of the recipe, or by what every run does."""
 KNOWN = {entry.name for entry in every_component()} | {
-    "warm_start", "phases", "rollout", "judge", "signal", "then", "late", "center", "length", "algorithm", "tulu3", "turnwise",
+    "warm_start", "run", "phases", "rollout", "judge", "signal", "then", "late", "center", "length", "algorithm", "tulu3", "turnwise",
     "audit", "marked", "worst", "lite_ppo", "nft", "loop", "dcpo", "ngrpo", "epo",
 }  # fmt: skip
 

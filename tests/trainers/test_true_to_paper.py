@@ -15,9 +15,11 @@ from turnwise.registry import get_component
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch, with_calls
 from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.recipe.phases import phases_of
 from turnwise.trainers.recipe.schema import Refill
 from turnwise.trainers.run.collect import _is_informative
 from turnwise.trainers.run.parts import build_parts
+from turnwise.trainers.sampler.veripo import kept
 
 SHOP = {"suite": "shop/quick", "model": {"path": "Qwen/Qwen3-0.6B"}}
 SUPERHF = {
@@ -150,7 +152,10 @@ PROBABILITIES = {
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
     "RLP": {"credit": {"name": "rlp", "weight": 0.1, "outcome": 1}},
-    "DRM": {"credit": "drm", "judge": ["rlbff", "principles"]},
+    "DRM": {
+        "credit": {"name": "drm", "confidence": "thought_logp", "length": "thought_tokens"},
+        "judge": ["rlbff", "principles"],
+    },
     "Shop-R1": {"reward": {"name": "from_signal", "signal": "self_certainty", "weight": 0.005}},
     "RLBFF": {
         "judge": {"name": "rlbff", "policy": "self", "form": "chance", "principles": ["It asks first."]},
@@ -211,10 +216,6 @@ ROWS: dict[str, dict[str, Any]] = {
         "guide": [{"name": "anytime", "budgets": [1, 2], "answers": 2}], "credit": "brpo", "rollout": {"group_size": 10},
     },
     "240 S-GRPO": {"guide": ["s_grpo"], "credit": "s_grpo"},
-    "43 SEELE": {
-        "guide": [{"name": "seele", "loss": [{"name": "expo", "weight": 0.001}], "correction": "none"}], "credit": "dr_grpo",
-        "rollout": {"group_size": 32}, "loss": ["clip", {"name": "kl", "weight": 0.001}],
-    },
     "229 Train Long, Think Short": {
         "guide": ["length_budget"], "reward": "length_budget",
         "schedule": {"guide.length_budget.budget": "decay", "reward.length_budget.budget": "decay"},
@@ -226,6 +227,15 @@ ROWS: dict[str, dict[str, Any]] = {
         "reward": "majority", "credit": "grpo", "shape": ["ear"],
     },
     "224 ARES": {"reward": "ares"},
+    "43 SEELE": {
+        "guide": [{"name": "seele", "loss": [{"name": "expo", "weight": 0.001}], "correction": "none"}], "credit": "dr_grpo",
+        "rollout": {"group_size": 32}, "loss": ["clip", {"name": "kl", "weight": 0.001}],
+    },
+    "15 OTA, offline": {
+        "credit": {"name": "ota", "turns": 10}, "signals": [{"name": "value", "expectile": 0.7}],
+        "source": [{"name": "stored", "path": "a/episodes.jsonl.zst", "join": True}],
+        "loss": ["awr"], "rollout": {"groups": 0},
+    },
     "237 RGR-GRPO": {
         "guide": [{"name": "rgr_grpo", "loss": ["luffy"], "correction": "none"}], "judge": "rubric",
         "reward": {"name": "from_signal", "signal": "rubric", "form": "last"},
@@ -325,3 +335,38 @@ def test_weak_tasks_make_new_ones_and_groups_outside_of_the_band_are_dropped(
     batch = turn_batch([[float(i < solved)] for i in range(8)])
     parts = build_parts(recipe)
     assert set(parts.filter(batch, parts.credit(batch)).tolist()) == {kept}
+
+
+ASKED = ("Its reasoning agrees with its answer.", "It looks at its result again before it ends.")
+VERIPO = [
+    {"name": "grpo", "updates": 4, "set": {}},
+    {
+        "name": "verified",
+        "updates": 2,
+        "set": {
+            "judge": {"name": "rlbff", "principles": ASKED},
+            "reward": {"name": "from_signal", "signal": "rlbff", "form": "mean", "solved": True},
+            "loss": [{"name": "dpo", "beta": 0.1}],
+            "optimizer.minibatches": 1,
+        },
+    },
+    {"name": "again", "updates": 4, "set": {"rollout.sampler": {"name": "veripo", "size": 160}}},
+]
+
+
+def test_a_verifier_makes_pairs_between_two_stages_of_grpo() -> None:
+    """Row 246: a consistent success is preferred to a lucky one, and that to a failure, by DPO with β = 0.1."""
+    recipe = check_recipe({**SHOP, "credit": "grpo", "phases": VERIPO})
+    first, second, third = (phase.recipe for phase in phases_of(recipe))
+    assert first.loss[0].name == third.loss[0].name == "clip"
+    parts = build_parts(second)
+    ends = [EndReason.SOLVED, EndReason.SOLVED, EndReason.FAILED]
+    group = [
+        with_signals(episode([float(end is EndReason.SOLVED)], end=end), [{"rlbff": q}])
+        for end, q in zip(ends, (1.0, 0.5, 1.0), strict=True)
+    ]
+    assert [one.trajectory.total_reward for one in parts.reward(group)] == [2.0, 1.5, 0.0]
+    (term,) = parts.objective.whole
+    batch = whole_batch([[-10], [-15]], reference_logp=[[-12], [-14]], success=[1, 0])
+    assert term.loss(batch).loss.item() == pytest.approx(0.554355, abs=1e-6)
+    assert kept(100, 0.8) + 60 == 80

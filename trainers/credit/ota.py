@@ -21,7 +21,8 @@ def ota(batch: TurnBatch, *, turns: int = 3, discount: float = 0.99) -> Tensor:
     A_k = Σ_{j=k}^{m−1} r_j + γ·V(s_m) − V(s_k), m = min(k + turns, K), V = 0 after the last turn: an option of several turns is
     discounted once, so that the horizon of V is that much shorter. With one turn it is ``gae`` with λ = 0. OTA (Ahn et al.
     2025, for offline goals; we read the abstract alone). Ours: the advantage that goes with its value, whose
-    target is A + V. Left out: the expectile of its value, for what is played here was sampled by the policy itself.
+    target is A + V. Its value leans to the best of what others did by `signals: [{name: value, expectile: 0.7}]`, over stored
+    episodes that join the groups (`source: {name: stored, join: true}`); a task's goal is in its text, which V reads.
 
     Worked by hand with −0.1 a turn and a goal 100 turns away: with options of ten turns V = −(1 − 0.99¹⁰)/0.01 = −9.5618 (with
     −1 for each of 100 steps −63.3968), and no first turn of an option is better than it should be.

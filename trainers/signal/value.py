@@ -10,6 +10,7 @@ from torch import Tensor
 
 from turnwise.agents.core import Episode
 from turnwise.envs.registry import env_class
+from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ExactProcess, Group, TokenCredit
 from turnwise.trainers.kit.groups import returns_to_go
@@ -38,10 +39,16 @@ class ValueSignal(Signal):
     """V(s) by a head on the policy's hidden states: of states, of the state where a limit cut, of each token.
 
     Fitted to A + V of the credit rule's own advantages (a λ-return), or to the return to go where the rule says so
-    (``critic="returns"``); with ``token_value`` token by token, else turn by turn.
+    (``critic="returns"``); with ``token_value`` token by token, else turn by turn. With ``expectile`` τ an error counts
+    2·|τ − 1[G < V]| times its square: above ½, V leans to the best of what was seen, as for data of others (IQL, HIQL).
 
     >>> ValueSignal.objective["value"]
     'mean_k (V(s_k) − G_k)²'
+    >>> [round(x, 6) for x in (leaning(torch.tensor([-1.0, 1.0]), 0.9) ** 2).tolist()], leaning(torch.tensor([-2.0, 3.0]), 0.5).tolist()
+    ([1.8, 0.2], [-2.0, 3.0])
+
+    Raises:
+        RecipeError: ``expectile`` is not between 0 and 1.
     """
 
     objective: ClassVar = {"value": "mean_k (V(s_k) − G_k)²", "token_value": "mean_t (V(s_t) − G_t)²"}
@@ -50,9 +57,14 @@ class ValueSignal(Signal):
         "token_value": ("V, G", "a learned value of the text before token t, and what it is fitted to"),
     }
 
-    def __init__(self, setup: SignalSetup) -> None:
+    def __init__(self, setup: SignalSetup, *, expectile: float = 0.5) -> None:
+        if not 0 < expectile < 1:
+            raise RecipeError(
+                f"signal 'value': expectile {expectile:g} leans on one side alone.",
+                "Give one between 0 and 1.",
+            )
         self.module = self._head = ValueHead(setup.width, seed=setup.seed).to(setup.device)
-        self._needs, self._critic = setup.needs, setup.critic
+        self._needs, self._critic, self._expectile = setup.needs, setup.critic, expectile
 
     def measure(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
         mask_BK, rows = batch.turns.mask_BK, batch.rows
@@ -82,12 +94,14 @@ class ValueSignal(Signal):
         if "token_value" in self._needs:
             aim_RT = self._token_aim(batch, credit)[seen.index_N, : rows.mask_RT.shape[1]]
             found_N = self._head(before_tokens(rows, seen.hidden_RTD))
-            yield Gap("value_error", found_N - aim_RT[rows.mask_RT].float().to(device), "tokens")
+            gap_N = found_N - aim_RT[rows.mask_RT].float().to(device)
+            yield Gap("value_error", leaning(gap_N, self._expectile), "tokens")
         elif "value" in self._needs:
             where_BK, hidden_ND = states(rows, seen.index_N, turns.mask_BK, seen.hidden_RTD)
             aim_BK = on_turns(credit, turns) + turns.signals["value"]
             aim_BK = returns_to_go(turns) if self._critic == "returns" else aim_BK
-            yield Gap("value_error", self._head(hidden_ND) - aim_BK[where_BK].float().to(device), "turns")
+            gap_N = self._head(hidden_ND) - aim_BK[where_BK].float().to(device)
+            yield Gap("value_error", leaning(gap_N, self._expectile), "turns")
 
     def _token_aim(self, batch: TrainingBatch, credit: Tensor | TokenCredit) -> Tensor:
         if self._critic == "returns":
@@ -116,6 +130,11 @@ class ValueSignal(Signal):
 
         learner.read(plain_rows(texts, [len(text) for text in texts]), [read])
         return value_N
+
+
+def leaning(gap_N: Tensor, expectile: float) -> Tensor:
+    """Prediction − target, so scaled that its square is an expectile's error; as it is where the expectile is ½."""
+    return gap_N * (2 * (expectile - (gap_N > 0).to(gap_N.dtype)).abs()).sqrt()
 
 
 def _whole_text(see: SignalContext, batch: TrainingBatch, b: int, episode: Episode) -> list[int]:
