@@ -19,6 +19,11 @@ def grpo(r: Ragged, normalize: str = "std") -> Rows:
     return over_turns(r, lambda i: z(r.returns[i], returns(r, i)))
 
 
+@reference("credit", "reinforce")
+def reinforce(r: Ragged) -> Rows:
+    return over_turns(r, lambda i: r.returns[i])
+
+
 @reference("credit", "dr_grpo")
 def dr_grpo(r: Ragged) -> Rows:
     return over_turns(r, lambda i: r.returns[i] - mean(returns(r, i)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
+from itertools import chain as concatenate
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from turnwise.errors import EngineError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
 from turnwise.trainers.reward.as_is import as_is
-from turnwise.trainers.strategy.runner import RolloutRunner, RunnerResult, plan_groups
+from turnwise.trainers.strategy.runner import DryRunner, RolloutRunner, RunnerResult, plan_groups
 
 Part = Callable[..., Any]
 SUITE = "shop/quick"
@@ -111,6 +112,84 @@ def vine(strategy: Part, forks: int = 4) -> None:
     assert [(one.outcome, one.error) for one in lost[0]] == [
         (Outcome.INFRA_ERROR, "no fork of turn 0 came through")
     ] * 2
+
+
+SIZES = (3, 4)
+
+
+class Counting(RolloutRunner):
+    """Keeps what it was asked for, call by call: the seed from which each rollout was forked, and after how many turns."""
+
+    calls: list[list[tuple[int, int]]]
+
+    async def __call__(self, requests: Any, *, branch_points: bool = False) -> list[RunnerResult]:
+        assert len(self.calls) < 9, "more rounds than any episode has"
+        self.calls.append([(one.start.seed, len(one.start.turns)) for one in requests if one.start])
+        return await super().__call__(requests, branch_points=branch_points)
+
+
+def probes_by_hand(chances: Sequence[bool]) -> tuple[list[int], int]:
+    """The places that are probed of a failure whose prefixes can still succeed or not, and the first that cannot.
+
+    The book: MC > 0 → right half, MC = 0 → left half. The last one is the failure's own end.
+    """
+    left, probed = list(range(len(chances))), list[int]()
+    while len(left) > 1:
+        half = (len(left) + 1) // 2
+        middle = left[half - 1]
+        probed.append(middle)
+        left = left[half:] if chances[middle] else left[:half]
+    return probed, left[0]
+
+
+def able() -> Policy:
+    """Plays well more often."""
+    return Toned(mixture("gold=0.5,random=0.5"))
+
+
+@reference("strategy", "omega", forks=[1, 3])
+def omega(strategy: Part, forks: int = 16) -> None:
+    assert probes_by_hand([True] * 5 + [False] * 3) == ([3, 5, 4], 5)
+    refuses(lambda: play(strategy, able(), 1, 1, forks=0))
+    plan, runner = plan_groups(SUITE, *SIZES), Counting(able(), as_is)
+    runner.calls = []
+    found = asyncio.run(strategy(runner, plan))
+    alone = [asyncio.run(RolloutRunner(able(), as_is)(requests, branch_points=True)) for requests in plan]
+    rounds: dict[int, list[tuple[int, int]]] = {}
+    firsts, lengths = set[int](), set[int]()
+    for group, trunks in zip(found, alone, strict=True):
+        for one, trunk in zip(group, trunks, strict=True):
+            assert actions(one) == actions(trunk.episode)
+            wrong = [turn.signals for turn in one.trajectory.turns]
+            if one.success:
+                assert wrong == [{"wrong": 0.0}] * len(wrong)
+                continue
+            T = len(wrong)
+            points = trunk.branch_points[1:T]
+            played_ = iter(run_episodes([fork(point, i) for point in points for i in range(forks)], able()))
+            after = [sum(next(played_).success for _ in range(forks)) > 0 for _ in points]
+            probed, first = probes_by_hand([*after, False])
+            assert wrong == [{"wrong": float(k == first)} for k in range(T)]
+            for number, place in enumerate(probed):
+                rounds.setdefault(number, []).extend([(one.seed, place + 1)] * forks)
+            firsts.add(first)
+            lengths.add(T)
+    assert runner.calls == [[], *rounds.values()], "every probe, and none besides"
+    assert runner.cost.fork_steps
+    assert {one.success for group in found for one in group} == {True, False}
+    assert (len(firsts) > 1, len(lengths) > 1) == (True, True)
+    known = frozenset(request.seed for group in plan for request in group)
+    lost, _ = play(strategy, dataclasses.replace(able(), knows=known), *SIZES)  # pyright: ignore
+    for one, other in zip(concatenate.from_iterable(found), concatenate.from_iterable(lost), strict=True):
+        place = (len(one.trajectory.turns) - 1) // 2
+        failed = not one.success and len(one.trajectory.turns) > 1
+        assert other.error == (f"no fork of turn {place + 1} came through" if failed else "")
+        assert other.outcome is (Outcome.INFRA_ERROR if failed else Outcome.OK)
+    unplayed = asyncio.run(strategy(DryRunner(as_is), plan))
+    assert not any(one.trajectory.turns for group in unplayed for one in group)
+    gone, _ = play(strategy, dataclasses.replace(able(), knows=frozenset({1})), 1, 1)  # pyright: ignore
+    assert gone[0][0].outcome is Outcome.INFRA_ERROR
+    assert "It is gone" in gone[0][0].error
 
 
 class Leaf(NamedTuple):

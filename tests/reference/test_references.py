@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import alike  # noqa: F401  (they register themselves)
+import agreeing  # noqa: F401  (they register themselves)
+import alike  # noqa: F401
 import allocated  # noqa: F401
 import augmented  # noqa: F401
 import bounds  # noqa: F401

@@ -361,6 +361,15 @@ def test_rules_that_learn_from_equal_groups_are_refused_with_a_filter_that_drops
         load_recipe("shop-quick", {"credit": "ngrpo", "filter": ours})
 
 
+def test_a_filter_that_drops_by_level_is_for_rules_that_learn_from_it() -> None:
+    """Writing-Zero takes values as advantages as they are, and drops groups in which nearly all are alike; `band` says nothing of that kind."""
+    for credit in ("reinforce", "ngrpo"):
+        load_recipe("shop-quick", {"credit": credit, "filter": "writing_zero"})
+        assert "filter 'band' drops them" in refused({"credit": credit, "filter": "band"}).cause
+    judged = {"credit": "capo", "judge": "critic", "rollout.strategy": "vine", "reward": "success"}
+    load_recipe("shop-quick", {**judged, "filter": "consensus"})  # it keeps by labels, of equal groups too
+
+
 def test_statistics_of_a_batch_know_of_groups_that_a_filter_drops() -> None:
     """Advantages of `lite_ppo` and of the shape `a_grae` are made before any filter, from all that was played."""
     batch = turn_batch([[1], [0], [0], [0], [0], [0]], [0, 0, 1, 1, 2, 2])

@@ -173,7 +173,7 @@ PROBABILITIES = {
         "judge": "writing_zero",
         "reward": {"name": "own_probability", "signal": "against_one", "weight": 1, "format": 0},
         "filter": "writing_zero",
-        "credit": "dr_grpo",
+        "credit": "reinforce",
     },
     "ONI": {
         "judge": "oni",
@@ -216,6 +216,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "guide": [{"name": "anytime", "budgets": [1, 2], "answers": 2}], "credit": "brpo", "rollout": {"group_size": 10},
     },
     "240 S-GRPO": {"guide": ["s_grpo"], "credit": "s_grpo"},
+    "92 Lessons of PRMs": {
+        "rollout": {"strategy": {"name": "vine", "forks": 8}}, "judge": "critic", "credit": "capo", "reward": "success", "filter": "consensus",
+    },
+    "93 OmegaPRM": {"rollout": {"strategy": "omega"}, "credit": "capo"},
     "229 Train Long, Think Short": {
         "guide": ["length_budget"], "reward": "length_budget",
         "schedule": {"guide.length_budget.budget": "decay", "reward.length_budget.budget": "decay"},

@@ -9,7 +9,7 @@ from turnwise.trainers.core import TokenCredit, TurnBatch
 from turnwise.trainers.kit.groups import group_mean
 
 
-@component("filter", "writing_zero")
+@component("filter", "writing_zero", reads=("levels",))
 def writing_zero(batch: TurnBatch, credit: Tensor | TokenCredit, *, most: float = 0.6) -> Tensor:
     """Weight 0 for the groups of which |Σ R|/G is above ``most``, 1 for the others; R is the return.
 

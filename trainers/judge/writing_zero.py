@@ -18,8 +18,8 @@ async def writing_zero(groups: Sequence[Group], *, policy: str = "openai:judge")
 
     The reference is a member that a generator seeded by the episodes draws. What is compared, and its answers that cannot be read, are those
     of `tournament`; a tie is no win. Bootstrapped relative policy optimization (Writing-Zero) takes the values as advantages as they are, centred
-    since the reference is anybody. `reward: {name: own_probability, signal: against_one, weight: 1, format: 0}`, `credit: dr_grpo`, which takes
-    the group's mean away once more, and `filter: writing_zero`, which drops groups whose reference was unusual.
+    since the reference is anybody: `reward: {name: own_probability, signal: against_one, weight: 1, format: 0}`, `credit: reinforce`, and
+    `filter: writing_zero`, which drops groups whose reference was unusual.
     2(G − 1) questions for each group. Left out: the principles that their judge writes first.
 
     >>> verdict((8, 3), (2, 9)), verdict((8, 3), (9, 2)), verdict((5, 5), (5, 5))

@@ -276,7 +276,11 @@ def drops_everything(part: Part) -> bool:
     """
     rng = derive_rng("filter")
     by_chance = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    batches = [toy_turns(part.needs("filter"), drawn=rewards) for rewards in (by_chance, SOLVED_OR_NOT)]
+    batches = [
+        toy_turns(part.needs("filter"), drawn=rewards, positive=positive)
+        for rewards in (by_chance, SOLVED_OR_NOT)
+        for positive in (False, True)
+    ]
     keep = part.build("filter")
     return not any(bool((keep(batch, batch.reward_BK) > 0).any()) for batch in batches)
 
@@ -415,14 +419,17 @@ def toy_turns(
     *,
     group: Sequence[int] = (0, 0, 0, 1, 1, 1),
     drawn: Sequence[Sequence[float]] | None = None,
+    positive: bool = False,
 ) -> TurnBatch:
     """Trajectories in groups, with numbers for all these signals: to try out a rule or a filter.
 
-    There are six whose rewards are drawn by chance, unless they are given (``drawn``).
+    There are six whose rewards are drawn by chance, unless they are given (``drawn``). Signals are below 0, or ``positive``.
     """
     rng = derive_rng("alone")
     rewards = drawn or [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in sorted(needs)}
+    measured = {
+        name: [[rng.uniform(-1, 0) + positive for _ in row] for row in rewards] for name in sorted(needs)
+    }
     return turn_batch(
         rewards,
         group,

@@ -8,20 +8,27 @@ import torch
 from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of, wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
 from turnwise.trainers.signal.forced import after_reasoning, forced, right_answers, spread, without_reasoning
 
 
-@component("signal", "r3", paper="2506.13351", gives=("r3", "r3_spread"), reads=("gold", "context"))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"r3": wave(p), "r3_spread": 0.3 * turns_of(p)}
+
+
+@component(
+    "signal", "r3", paper="2506.13351", gives=("r3", "r3_spread"), reads=("gold", "context"), stand_in=_stand_in,
+)  # fmt: skip
 def r3(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
     """Σ_j w_j·(log π(y_j | reasoning) − log π(y_j | task alone)) on every turn, and ``r3_spread``, max_j σ_j of its group.
 
     σ_j is the deviation (by n) of log π(y_j | reasoning) over the group, so that only tokens count whose likelihood depends on the
     reasoning: w_j = σ_j/Σσ (ours: the paper leaves the form open). Where no token depends on it, R3 is 0. The reasoning reflection
     reward of DRO (Xu et al. 2025); the answer and the reasoning are those of `rlpr`, and a masked reasoning is none. Left out: the
-    propagation of uncertainty to later tokens, the factor for lengths, the filters by rank and by spread.
+    propagation of uncertainty to later tokens, the factor for lengths, the filter by rank; that by spread is `filter: r3`.
 
     Worked by hand: p = .9 .2 .95 and .9 .6 .96, .85 .1 .9 without reasoning; σ = 0, .5493, .0052.
 
