@@ -53,7 +53,7 @@ def test_no_request_for_a_change_asks_for_what_is_so_already(domain):
     for (name, kind), index in itertools.product(made.requests.items(), range(8)):
         rng, data = derive_rng("draft", name, index), world(domain, str(index), 24)
         draft = StoryDraft(made, rng, data, paraphrase=True, changes=0, split=Split.TRAIN)
-        stage = kind(draft) if made.enter(draft) else None
+        stage = drawn(kind, draft) if made.enter(draft) else None
         if stage is None:
             continue
         before = draft.db

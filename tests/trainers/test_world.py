@@ -190,9 +190,9 @@ def test_a_learner_that_is_hung_up_on_since_too_many_call_calls_again(
 def test_who_has_the_token_and_does_not_say_who_it_is_is_not_waited_for(
     gathering: Gathering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("turnwise.trainers.run.world.PROVE_S", 0.2)
     door = gathering._door.getsockname()
-    with socket.create_connection(door, 60) as end:
+    with monkeypatch.context() as hasty, socket.create_connection(door, 60) as end:
+        hasty.setattr("turnwise.trainers.run.world.PROVE_S", 0.2)
         connection = prove_to_host(end, (tmp_path / "learners.token").read_text(), "the first")
         assert said_in(connection.receive_packed()) == {"refused": "it did not say what it is"}
         connection.close()
