@@ -16,7 +16,7 @@ from turnwise.agents.policies.registry import make_policy
 from turnwise.envs.core import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.kit.toy_batches import episode, with_tokens
-from turnwise.trainers.lab.prefix_labels import TreeNode, chosen, label, searched
+from turnwise.trainers.lab.prefix_labels import PrefixNode, chosen, label, searched
 from turnwise.trainers.reward.success import success
 from turnwise.trainers.strategy.omega import omega
 from turnwise.trainers.strategy.runner import RolloutRunner, RunnerResult, plan_groups
@@ -31,9 +31,9 @@ def rollout(tokens: list[int], *, solved: bool = False) -> RunnerResult:
 
 def test_the_next_rollout_has_the_largest_q_and_u() -> None:
     """The book: Q = α^(1 − MC)·β^(len/L), U = c·√ΣN/(1 + N), α = .5, β = .9, L = 500, c = .125, where 0 < MC < 1."""
-    root = TreeNode(0, [rollout([50, 50], solved=True)] * 3 + [rollout([60, 40])], visits=8)
-    middle = TreeNode(1, [rollout([500, 10], solved=True), rollout([500, 10])], visits=1)
-    hopeless, sure = TreeNode(1, [rollout([1, 1])]), TreeNode(1, [rollout([1, 1], solved=True)])
+    root = PrefixNode(0, [rollout([50, 50], solved=True)] * 3 + [rollout([60, 40])], visits=8)
+    middle = PrefixNode(1, [rollout([500, 10], solved=True), rollout([500, 10])], visits=1)
+    hopeless, sure = PrefixNode(1, [rollout([1, 1])]), PrefixNode(1, [rollout([1, 1], solved=True)])
     of_root = 0.5**0.25 * 0.9 ** (100 / 500) + 0.125 * 9**0.5 / 9
     of_middle = 0.5**0.5 * 0.9 ** (10 / 500) + 0.125 * 9**0.5 / 2
     assert of_middle > of_root

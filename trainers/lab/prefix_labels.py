@@ -53,7 +53,7 @@ def unsearched(visits: int, every: int) -> float:
 
 
 @dataclass
-class TreeNode:
+class PrefixNode:
     """A state of a task: the turns before it, the rollouts from it that came through, those that may be searched, and how often it was chosen."""
 
     turns: int
@@ -70,19 +70,19 @@ class TreeNode:
         return fmean(one.episode.success for one in self.rollouts)
 
 
-class Choice(NamedTuple):
+class ChosenPrefix(NamedTuple):
     """A rollout that may be searched, and the state that it goes on from."""
 
-    node: TreeNode
+    node: PrefixNode
     rollout: RunnerResult
 
 
-def chosen(tree: Sequence[TreeNode]) -> Choice | None:
+def chosen(tree: Sequence[PrefixNode]) -> ChosenPrefix | None:
     """The rollout with the largest Q + U, the first of equals; None where none is left."""
     every = sum(node.visits for node in tree)
-    choices = [Choice(node, one) for node in tree if 0 < node.chance < 1 for one in node.left]
+    choices = [ChosenPrefix(node, one) for node in tree if 0 < node.chance < 1 for one in node.left]
 
-    def value(one: Choice) -> float:
+    def value(one: ChosenPrefix) -> float:
         length = said(one.rollout.episode, one.node.turns)
         return worth(one.node.chance, length) + unsearched(one.node.visits, every)
 
@@ -101,7 +101,7 @@ async def searched(
 ) -> list[Episode]:
     """The rollouts of a task that were searched, and its whole episodes that succeeded, each with ``wrong``."""
     root = [one for one in await runner(requests, branch_points=True) if one.episode.outcome.counts]
-    tree = [TreeNode(0, root)] if root else []
+    tree = [PrefixNode(0, root)] if root else []
     labelled = [_told(one.episode, None) for one in root if one.episode.success]
     for _ in range(searches):
         choice = chosen(tree)
@@ -115,7 +115,9 @@ async def searched(
     return labelled
 
 
-async def _halved(runner: RolloutRunner, choice: Choice, tree: list[TreeNode], forks: int) -> int | None:
+async def _halved(
+    runner: RolloutRunner, choice: ChosenPrefix, tree: list[PrefixNode], forks: int
+) -> int | None:
     """The first turn after which no rollout succeeds; None where a probe cannot be made."""
     start = choice.node.turns
     search = Halving(len(choice.rollout.episode.trajectory.turns) - start)
@@ -125,7 +127,7 @@ async def _halved(runner: RolloutRunner, choice: Choice, tree: list[TreeNode], f
         played = [one for one in await runner(asked, branch_points=True) if one.episode.outcome.counts]
         if not played:
             return None
-        tree.append(TreeNode(start + place + 1, played))
+        tree.append(PrefixNode(start + place + 1, played))
         search.told(tree[-1].chance > 0)
     return start + search.first
 

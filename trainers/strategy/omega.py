@@ -51,7 +51,7 @@ async def omega(runner: RolloutRunner, plan: Plan, *, forks: int = 16) -> list[G
 
     ``wrong`` is 1 on that turn and 0 on all others, and on all turns of a success. OmegaPRM (Luo et al. 2024): the middle of what is left of
     the episode is probed; where a rollout succeeds, the error is later, else there or before. An episode of T turns takes at most ⌈log₂ T⌉
-    probes of ``forks`` rollouts, where labels of all turns (`vine`) take T. It supposes that what failed once cannot be mended later.
+    probes of ``forks`` rollouts, where labels of all turns (`vine`) take T. It supposes that what failed once cannot be corrected later.
     The end of a failure is known and not probed. The rollouts are not trained on; they are in ``fork_steps`` and ``fork_tokens``.
     Where no rollout of a probe came through, the episode counts as an infrastructure fault.
     Every failed episode of an update is searched; the tree whose next rollout is chosen by Q + U is `turnwise.trainers.lab.prefix_labels`.
