@@ -159,6 +159,7 @@ def _learner_speed(folder: str) -> dict[str, int]:
     for name, adapters in (("learner_full", None), ("learner_adapters", lora)):
         model = load_model(folder, torch.device("cpu"), adapters)
         token_RT = torch.randint(1000, 40000, (ROWS, ROW), generator=torch.Generator().manual_seed(0))
+        seconds = 0.0
         for _ in range(2):  # the first warms up
             since = time.process_time()
             hidden_RTD = hidden_states(model, token_RT)[:, ROW // 2 : -1]
