@@ -44,10 +44,9 @@ def reported(
     chosen: Weighed | None,
     tried: Sequence[Weighed],
     notes: Sequence[str] = (),
-    soft: str = "stale_weights",
 ) -> MismatchReport:
     """Put the answer together."""
-    fault = chosen.explanation.fault if chosen else (soft if case.felt else "none")
+    fault = chosen.explanation.fault if chosen else ("stale_weights" if case.felt else "none")
     begins = (
         None if fault == "none" else (chosen.explanation.begins if chosen else None) or _first(case, chosen)
     )
