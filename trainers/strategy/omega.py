@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain as concatenate
 
-from torch import Tensor
-
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.rollout import fork
 from turnwise.errors import RecipeError
 from turnwise.registry import component
-from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import with_signals
-from turnwise.trainers.kit.stand_in import turns_of, wave
 from turnwise.trainers.strategy.runner import Plan, RolloutRunner, RunnerResult
-
-
-def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
-    return {"wrong": turns_of(p) * (wave(p) < -0.3)}
 
 
 @dataclass
@@ -45,7 +38,7 @@ class Halving:
             self._last = middle
 
 
-@component("strategy", "omega", paper="2406.06592", gives=("wrong",), only_measures=True, stand_in=_stand_in)
+@component("strategy", "omega", paper="2406.06592", gives=("wrong",), only_measures=True)
 async def omega(runner: RolloutRunner, plan: Plan, *, forks: int = 16) -> list[Group]:
     """Chains; of each that failed the first turn is found after which none of ``forks`` fresh rollouts succeeds.
 
