@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
+from typing import cast
 
 from turnwise.envs.acting import MOST_CALLS, read_action
 from turnwise.envs.messages import Message
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, canonical
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool
-from turnwise.tools.schema import tool_of_schema
 
 
 def act_of(action: Message, tools: tuple[Tool, ...]) -> str:
@@ -47,19 +47,28 @@ def message_of(act: Json, number: int) -> Message:
 def tools_of(specs: str) -> tuple[Tool, ...]:
     """Return tools that are shown here and run in the world.
 
+    The world checks its own arguments, so no schema is looked at here: that takes 3 ms a tool, and every task may have others.
+
     Raises:
-        EnvError: a world describes one without a name.
+        EnvError: a world describes one without a name or without a schema.
     """
-
-    def elsewhere(**_: Json) -> str:
-        raise EnvError("The tools of a world of others run in it.", "Call them through step().")
-
     try:
         made = [
-            ToolSpec(one["name"], one.get("description", ""), one["parameters"]) for one in json.loads(specs)
+            ToolSpec(one["name"], one.get("description", ""), _schema(one["parameters"]))
+            for one in json.loads(specs)
         ]
     except (TypeError, KeyError) as error:
         raise EnvError(
             f"A world offers a tool without {error}.", "Give name, description, parameters."
         ) from error
-    return tuple(tool_of_schema(spec, elsewhere) for spec in made)
+    return tuple(Tool(spec, _elsewhere, _elsewhere) for spec in made)
+
+
+def _schema(given: Json) -> dict[str, Json]:
+    if not isinstance(given, dict):
+        raise TypeError("a schema of its parameters")
+    return cast("dict[str, Json]", given)
+
+
+def _elsewhere(*_: Json, **__: Json) -> dict[str, Json]:
+    raise EnvError("The tools of a world of others run in it.", "Call them through step().")

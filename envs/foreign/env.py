@@ -98,7 +98,7 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
         return state.admissible
 
     def state_key(self, state: ForeignState) -> str:
-        return digest(*state)
+        return digest(state.task, state.acts, state.heard)  # the rest follows from these
 
     # --- for subclasses --------------------------------------------------------------------------
 

@@ -13,13 +13,15 @@ import psutil
 import pytest
 
 from turnwise.envs.check.command import check_env
+from turnwise.envs.foreign.actions import tools_of
 from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld
+from turnwise.envs.foreign.state import ForeignState
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register
 from turnwise.envs.sources import load_class
 from turnwise.errors import EnvError, InfraError
-from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.tasks.core import Split, Task, canonical, derive_rng
 from turnwise.tools import line_process
 from turnwise.tools.core import ToolCall
 
@@ -230,3 +232,22 @@ def test_each_call_of_a_message_is_answered_by_its_own_result_and_each_result_is
         assert [one.content for one in cut] == ["You\n[… 9 characters cut]"] * 2
     finally:
         env.close()
+
+
+def test_tools_of_a_world_are_shown_as_it_describes_them_and_one_without_a_schema_is_named():
+    odd = {"type": "object", "properties": {"n": {"type": "no such type", "pattern": "(?=a)b"}}}
+    (made,) = tools_of(canonical([{"name": "f", "description": "Does it.", "parameters": odd}]))
+    assert (made.spec.parameters, made.spec.description) == (odd, "Does it.")
+    with pytest.raises(EnvError, match="run in it"):
+        made.validate(ToolCall("f", {}, "a"))
+    for lacking in ({"name": "f"}, {"parameters": odd}, {"name": "f", "parameters": ["n"]}):
+        with pytest.raises(EnvError, match="offers a tool without"):
+            tools_of(canonical([lacking]))
+
+
+def test_a_moment_is_known_by_what_was_done_and_heard():
+    state = ForeignState("task", ("a",), "heard")
+    env = StandIn()
+    keys = {env.state_key(state), env.state_key(state._replace(acts=("b",)))}
+    keys |= {env.state_key(state._replace(heard="else")), env.state_key(state._replace(task="other"))}
+    assert len(keys) == 4

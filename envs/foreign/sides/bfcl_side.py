@@ -150,11 +150,15 @@ class BfclSide:
         said = [message["content"] for message in messages if message["role"] != "system"]
         rules = [message["content"] for message in messages if message["role"] == "system"]
         text = "\n\n".join(said) or DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC
+        asked = {"text": text, "system": "\n\n".join(rules)}
+        if self.turn and not added:
+            return asked  # the tools are as before
         made = convert_to_tool(self.functions, GORILLA_TO_OPENAPI, ModelStyle.OPENAI_COMPLETIONS)
-        tools = [
-            {key: tool["function"][key] for key in ("name", "description", "parameters")} for tool in made
-        ]
-        return {"text": text, "system": "\n\n".join(rules), "tools": tools}
+        return asked | {
+            "tools": [
+                {key: tool["function"][key] for key in ("name", "description", "parameters")} for tool in made
+            ]
+        }
 
     def _is_right(self, calls: list[Any]) -> bool:
         if "relevance" in self.category:
