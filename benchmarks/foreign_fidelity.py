@@ -157,13 +157,15 @@ def _other(value: Any) -> Any:
 
 
 def bfcl_row(
-    env: ForeignEnv, live: LiveWorld, category: str, index: int, task: Task
+    env: ForeignEnv, live: LiveWorld, category: str, index: int, task: Task, only: Sequence[str] = ()
 ) -> Iterator[tuple[str, list[Difference]]]:
     several = category.startswith("multi_turn")
     env.reset(options={"task": task})
     functions = [tool.spec.name for tool in env.tools]
     gold = None if category == "live_relevance" else _gold(env, task)
     for name, script in bfcl_scripts(gold, functions, several):
+        if only and name not in only:
+            continue
         ours = play_ours(env, task, script, lambda info: str(info.get("end") == "solved"))
         answer = live.list({"benchmark": "bfcl", "category": category, "index": index, "script": script})
         theirs = Outcome(tuple(_bfcl_shown(one) for one in answer["shown"]), str(answer["valid"]))
@@ -215,9 +217,11 @@ def tau2_scripts(gold: Sequence[Said]) -> Iterator[tuple[str, list[Said]]]:
 
 
 def tau2_row(
-    env: ForeignEnv, live: LiveWorld, domain: str, index: int, task: Task
+    env: ForeignEnv, live: LiveWorld, domain: str, index: int, task: Task, only: Sequence[str] = ()
 ) -> Iterator[tuple[str, list[Difference]]]:
     for name, script in tau2_scripts(_gold(env, task) or []):
+        if only and name not in only:
+            continue
         ours = play_ours(env, task, script, _tau2_verdict)
         answer = live.list(
             {"benchmark": "tau2", "domain": domain, "id": task.options["id"], "script": script}
@@ -234,23 +238,33 @@ def _tau2_verdict(info: Mapping[str, Any]) -> str:
     return f"{paid.get('outcome', 0.0):g} {info.get('details', {}).get('why', info.get('end'))}"
 
 
-REASONS: Sequence[tuple[str, str, str, str]] = (
-    ("bfcl:live_relevance", "an unknown function", "verdict", "a function that is not offered is no call here (E7); there any call is right"),
-    ("bfcl:live_irrelevance", "", "number of messages", "what was said before the last message of a row is told in one message with it"),
+class Reason(NamedTuple):
+    """Why a difference stays: in this suite and this respect, in one script or in all, in one row or in all."""
+
+    suite: str
+    what: str
+    why: str
+    script: str = ""
+    row: int | None = None
+
+    def tells(self, suite: str, one: Mapping[str, Any]) -> bool:
+        at = self.script in ("", one["script"]) and self.row in (None, one["row"])
+        return at and (suite, one["what"]) == (self.suite, self.what)
+
+
+_NOT_OFFERED = "a function that is not offered is no call here (E7); there any call is right"
+_ONE_MESSAGE = "what was said before the last message of a row is told in one message with it"
+_MISSING = "the published calls use a function that is not offered then, which is refused here (E7) and carried out there"
+REASONS = (
+    Reason("bfcl:live_relevance", "verdict", _NOT_OFFERED, "an unknown function"),
+    Reason("bfcl:live_irrelevance", "number of messages", _ONE_MESSAGE),
+    *(Reason("bfcl:multi_turn_miss_func", what, _MISSING, row=49) for what in ("verdict", "texts", "number of messages", "messages asked for")),
 )  # fmt: skip
-"""Differences that stay: suite, script (empty: all), what is different, and why."""
 
 
 def reason_of(suite: str, one: Mapping[str, Any]) -> str:
     """Return why a difference stays; empty where nobody knows."""
-    return next(
-        (
-            why
-            for name, script, what, why in REASONS
-            if name == suite and script in ("", one["script"]) and what == one["what"]
-        ),
-        "",
-    )
+    return next((reason.why for reason in REASONS if reason.tells(suite, one)), "")
 
 
 # --- both ---------------------------------------------------------------------------------------------
@@ -262,18 +276,11 @@ ROWS: Mapping[str, Callable[..., Iterable[tuple[str, list[Difference]]]]] = {
 
 
 def _gold(env: ForeignEnv, task: Task) -> list[Said] | None:
-    """The world's own plan, by our way."""
-    env.reset(options={"task": task})
-    script: list[Said] = []
-    end = None
-    while end is None:
-        message = env.gold(env.state)
-        if isinstance(message, str):
-            message = Message("assistant", message)
-        calls = [{"name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
-        script.append({"calls": calls} if calls else {"text": message.content})
-        end = env.step(message).info["end"]
-    return script
+    """The world's own plan as a script; it is not played here, since what is refused would be said again."""
+    live = env.borrowed()
+    live.go_to(task)
+    plan = live.gold()
+    return [{"text": act} if isinstance(act, str) else act for act in plan] if plan else None
 
 
 def differences(row: int, script: str, ours: Outcome, theirs: Outcome) -> list[Difference]:
@@ -304,8 +311,8 @@ def _apart(mine: str, other: str) -> tuple[str, str]:
     return mine[begin : at + 60], other[begin : at + 60]
 
 
-def compare_suite(name: str, rows: int, seed: int) -> dict[str, Any]:
-    """Play the rows of a suite, or some of them, by all scripts."""
+def compare_suite(name: str, rows: int, seed: int, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Play the rows of a suite, or some of them, by all scripts, or by those that are named."""
     world, _, path = name.partition(":")
     suite, began = get_suite(name), time.process_time()
     env = make(suite.env)
@@ -317,7 +324,9 @@ def compare_suite(name: str, rows: int, seed: int) -> dict[str, Any]:
     scripts, found = dict[str, int](), list[Difference]()
     with contextlib.closing(env), contextlib.closing(live):
         for index in chosen:
-            for script, differ in ROWS[world](env, live, path, index, suite_task(suite, Split.TEST, index)):
+            for script, differ in ROWS[world](
+                env, live, path, index, suite_task(suite, Split.TEST, index), only
+            ):
                 scripts[script] = scripts.get(script, 0) + 1
                 found += differ
     apart = {(one.row, one.script) for one in found}
@@ -350,9 +359,12 @@ def main() -> None:
         help="of each suite, drawn; all by default",
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--script", action="append", default=[], help="by its name, again for more; all by default"
+    )
     given = parser.parse_args()
     for name in given.suites or SUITES:
-        found = compare_suite(name, given.rows, given.seed)
+        found = compare_suite(name, given.rows, given.seed, given.script)
         keep(name, found)
         told = {key: value for key, value in found.items() if key != "different"}
         print(name, json.dumps(told, ensure_ascii=False), flush=True)
