@@ -48,3 +48,16 @@ def test_a_terminal_lists_kinds_of_defect_that_no_task_has_in_one_line():
     assert lines.count("\ntwice") == 1
     assert lines[-2:] == ["\nnothing found", "flaky, key_word"]
     assert "\nflaky" not in lines
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--columns", "prompt=question"], "--columns has no effect on shop/quick"),
+        (["--args", "difficulty=2"], "--args has no effect on shop/quick"),
+        (["--with", "numpy"], "--with has no effect on shop/quick"),
+    ],
+)
+def test_an_option_that_has_no_effect_on_a_set_is_refused(capfd, words, said):
+    assert main(["audit", "tasks", "shop/quick", "--n", "2", "--dry-run", *words]) != 0
+    assert said in capfd.readouterr().err

@@ -53,7 +53,7 @@ def test_the_formula_says_what_is_descended() -> None:
         "optimizer.value_weight": 0.25,
     }
     text = explain("shop-quick", **changed)
-    assert "Σ_t w_t·[− 2·ℓ_clip(t) + ℓ_kl(t)] + 0.25·mean_k (V(s_k) − G_k)²" in text
+    assert "Σ_t w_t·[− 2·ℓ_clip(t) + ℓ_kl(t)] + 0.25·mean_k 2|τ − 1[G_k < V(s_k)]|·(V(s_k) − G_k)²" in text
     assert "π_ref  the model after the warm start, frozen" in text
     assert "V, G" in text
 

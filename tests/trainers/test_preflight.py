@@ -426,3 +426,11 @@ def test_a_list_under_which_failure_pays_better_is_refused(look: Any) -> None:
     with pytest.raises(RecipeError, match="Failure pays better than success") as caught:
         look(reward=["success", {"name": "noisy", "rate": 1.0}])
     assert "(success, noisy)" in str(caught.value)
+
+
+def test_a_recipe_that_a_judge_alone_pays_is_not_said_to_pay_nothing(look: Any) -> None:
+    """What a judge would pay a script is not known, and the parts that weigh it would pay 0."""
+    alone = {"name": "weighted", "weights": {"outcome": 0.0, "principle": 1.0}}
+    assert "solve 4 of 4" in look(judge="gold", reward=["from_signal", alone])
+    with pytest.raises(RecipeError, match="nothing to learn from"):
+        look(reward=[alone])

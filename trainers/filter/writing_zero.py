@@ -14,7 +14,8 @@ def writing_zero(batch: TurnBatch, credit: Tensor | TokenCredit, *, most: float 
     """Weight 0 for the groups of which |Σ R|/G is above ``most``, 1 for the others; R is the return.
 
     Writing-Zero, whose R are 1, −1 and 0 against a member drawn by chance (judge `writing_zero`): a large sum says that the draw was
-    unusually good or bad, so that the values are not centred.
+    unusually good or bad, so that the values are not centred. Meant for those R alone: where R is an outcome, it drops the groups that
+    solve most, and the expected update is another one (docs/credit-bias.md).
 
     Worked by hand: R = 0 1 1 −1 −1 −1 −1 1 (.125), five net losses of 8 (.625), all lose (.875).
 

@@ -67,7 +67,7 @@ def check_learner(model: nn.Module) -> None:
     The canary compares engines with the latter, and would not notice a learner of another distribution.
 
     Raises:
-        RunError: they differ.
+        RunError: they differ, or tokens see what follows them.
     """
     sequences = canary_sequences(_text_config(model).vocab_size, 0)
     name = type(base_of(model)).__name__
@@ -84,8 +84,22 @@ def check_learner(model: nn.Module) -> None:
             f"{name} cannot be trained: what is learned from differs from its own forward pass by {gap:.3g} nats.",
             "Use a model of another architecture, and report this one.",
         )
+    _check_order(model, sequences)
     if not why_not(model):
         _try_tree(model, sequences)
+
+
+def _check_order(model: nn.Module, sequences: Sequence[Sequence[int]]) -> None:
+    """Refuse a model whose tokens see what follows them: the probability of an action would depend on what came of it."""
+    trunk, other = sequences
+    half = len(trunk) // 2
+    logp_RT = learned_logprobs(model, [trunk, [*trunk[:half], *other[half:]]])[:, : half - 1]
+    gap = (logp_RT[0] - logp_RT[1]).abs().max().item()
+    if not gap <= SAME:
+        raise RunError(
+            f"{type(base_of(model)).__name__} cannot be trained: what follows a token changes its log-probability by {gap:.3g} nats.",
+            "Use a causal model; of an encoder, one whose config says is_decoder.",
+        )
 
 
 def _try_tree(model: nn.Module, sequences: Sequence[Sequence[int]]) -> None:

@@ -25,7 +25,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.learn.collate import collate_turns
 from turnwise.trainers.recipe.no_effect import BLIND
-from turnwise.trainers.recipe.part import needs_of, payer_of
+from turnwise.trainers.recipe.part import payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
 from turnwise.trainers.run.door import PreflightOptions
 from turnwise.trainers.run.placement import Placement, env_workers_of
@@ -214,6 +214,8 @@ def _nothing_to_learn(
     options: PreflightOptions, played: Sequence[ScriptedEpisodes]
 ) -> Iterator[RecipeProblem]:
     """Yield a problem if good play and trivial play earn the same in every task: then nothing can be learned from rewards."""
+    if not _pays_scripts(options):
+        return
     groups = _rewarded(options, played)
     paid = [[side.total_reward for e in group for side in e.trajectories.values()] for group in groups]
     if paid and all(max(returns) - min(returns) <= SAME for returns in paid):
@@ -227,6 +229,8 @@ def _nothing_to_learn(
 
 def _failure_pays(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
     """Yield a problem if every failure earned more than any success, in each task that has both: then a policy learns to fail."""
+    if not _pays_scripts(options):
+        return
     sides = [
         tuple([e.trajectory.total_reward for e in group if e.success is solved] for solved in (True, False))
         for group in _rewarded(options, played)
@@ -245,9 +249,11 @@ def _nothing_credited(
     options: PreflightOptions, played: Sequence[ScriptedEpisodes]
 ) -> Iterator[RecipeProblem]:
     """Yield a problem if good play and trivial play earn otherwise, and the credit rule gives neither an advantage."""
-    groups = _rewarded(options, played)
-    if not groups or options.credit.needs("credit") or needs_of(options.rewards, "reward"):
+    if options.credit.needs("credit") or not _pays_scripts(options):
         return  # signals are measured of the policy's own episodes
+    groups = _rewarded(options, played)
+    if not groups:
+        return
     returns = [episode.trajectory.total_reward for group in groups for episode in group]
     turns = collate_turns(groups)
     try:
@@ -262,14 +268,17 @@ def _nothing_credited(
         )
 
 
+def _pays_scripts(options: PreflightOptions) -> bool:
+    """Tell whether the recipe's rewards are known of scripts, which have no signals, no way of speaking, and do not agree with themselves."""
+    return all(
+        not part.needs("reward") and {"votes", "words"}.isdisjoint(part.component("reward").reads)
+        for part in options.rewards
+    )
+
+
 def _rewarded(options: PreflightOptions, played: Sequence[ScriptedEpisodes]) -> list[Group]:
     """By task what was played by anyone, where a script knows the task, with the recipe's rewards."""
-    scripted = [  # a script has no signals and no way of speaking, and several are no policy that agrees with itself
-        part
-        for part in options.rewards
-        if not part.needs("reward") and {"votes", "words"}.isdisjoint(part.component("reward").reads)
-    ]
-    reward = payer_of(scripted)
+    reward = payer_of(options.rewards)
     shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
     groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
     return reward.pay([group for group in groups if len(group) > 1]).groups

@@ -43,7 +43,7 @@ class ValueSignal(Signal):
     2·|τ − 1[G < V]| times its square: above ½, V leans to the best of what was seen, as for data of others (IQL, HIQL).
 
     >>> ValueSignal.objective["value"]
-    'mean_k (V(s_k) − G_k)²'
+    'mean_k 2|τ − 1[G_k < V(s_k)]|·(V(s_k) − G_k)²'
     >>> [round(x, 6) for x in (leaning(torch.tensor([-1.0, 1.0]), 0.9) ** 2).tolist()], leaning(torch.tensor([-2.0, 3.0]), 0.5).tolist()
     ([1.8, 0.2], [-2.0, 3.0])
 
@@ -51,10 +51,19 @@ class ValueSignal(Signal):
         RecipeError: ``expectile`` is not between 0 and 1.
     """
 
-    objective: ClassVar = {"value": "mean_k (V(s_k) − G_k)²", "token_value": "mean_t (V(s_t) − G_t)²"}
+    objective: ClassVar = {
+        "value": "mean_k 2|τ − 1[G_k < V(s_k)]|·(V(s_k) − G_k)²",
+        "token_value": "mean_t 2|τ − 1[G_t < V(s_t)]|·(V(s_t) − G_t)²",
+    }
     symbols: ClassVar = {
-        "value": ("V, G", "a learned value of the state before turn k, and what it is fitted to"),
-        "token_value": ("V, G", "a learned value of the text before token t, and what it is fitted to"),
+        "value": (
+            "V, G, τ",
+            "a learned value of the state before turn k, what it is fitted to, and the option expectile (½: the square alone)",
+        ),
+        "token_value": (
+            "V, G, τ",
+            "a learned value of the text before token t, what it is fitted to, and the option expectile (½: the square alone)",
+        ),
     }
 
     def __init__(self, setup: SignalSetup, *, expectile: float = 0.5) -> None:

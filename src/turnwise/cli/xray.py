@@ -38,6 +38,10 @@ def key_values(options: Sequence[str], what: str, example: str) -> dict[str, str
     return found
 
 
+OF_FORMS = ("--reward", "--columns", "--with", "--args")
+"""Options that have an effect on some formats of task sets, which say so (``TaskSet.uses``)."""
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class XrayAsked:
@@ -106,6 +110,11 @@ class XrayAsked:
                 "Give a number of tasks, and of seconds above 0.",
             )
         found = read_tasks(path, self.options)
+        for name in {*OF_FORMS} & {*self.given()} - {*found.uses}:
+            raise TurnwiseError(
+                f"{name} has no effect on {found.path}: {found.form}.",
+                f"Leave it out. Options that have one: {', '.join(found.uses) or 'none of ' + ', '.join(OF_FORMS)}.",
+            )
         training = self.options._replace(split=Split.TRAIN, n=0)
         return found, read_tasks(self.against, training).tasks if self.against else ()
 

@@ -243,6 +243,7 @@ class TaskSet:
         total: rows or folders, the broken ones too.
         probe: tasks → what their judge says of every agent.
         cost: a guess before anything is run, for that many tasks.
+        uses: the options of reading and judging that have an effect here, as they are given: `--columns`.
     """
 
     path: str
@@ -253,6 +254,7 @@ class TaskSet:
     probe: Callable[[Sequence[XTask]], Sequence[ProbedTask]]
     cost: Callable[[int], XrayCost]
     notes: Sequence[str] = ()
+    uses: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def read_folders(place: Path, options: XrayOptions) -> TaskSet:
         raise TurnwiseError(f"No folder of {place} is a task. {broken[0].cause}", broken[0].remedy)
     return TaskSet(
         str(place), "task folders", tasks, broken, len(tasks) + len(broken), lambda asked: _probe(asked, held, options),
-        run_cost,
+        run_cost, uses=("--with",),
     )  # fmt: skip
 
 

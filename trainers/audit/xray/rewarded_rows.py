@@ -48,6 +48,7 @@ def read_rewarded(path: Path, options: XrayOptions) -> TaskSet:
             options.backend, Root(pip=(*_runner(by), *options.packages)), by, tasks, options.line
         ),
         partial(cost, seconds=_A_VERDICT_S),
+        uses=("--reward", "--columns", "--with"),
     )
 
 

@@ -94,7 +94,7 @@ def read_swe(path: Path, options: XrayOptions) -> TaskSet:
     )
     return TaskSet(
         str(path), "rows of SWE-bench's kind", tasks, broken, len(tasks) + len(broken), lambda asked: _probe(asked, held, clones, options),
-        lambda n: run_cost(round(n * share))._replace(tasks=n), notes,
+        lambda n: run_cost(round(n * share))._replace(tasks=n), notes, ("--with",),
     )  # fmt: skip
 
 

@@ -48,5 +48,5 @@ def read_environment(path: Path, options: XrayOptions) -> TaskSet:
 
     return TaskSet(
         str(path), f"verifiers environment {path.name}", read.tasks, read.broken, read.total, probe, partial(cost, seconds=0.001),
-        ("an answer is one message; turns with an environment that answers are not played",),
+        ("an answer is one message; turns with an environment that answers are not played",), ("--columns", "--with", "--args"),
     )  # fmt: skip
