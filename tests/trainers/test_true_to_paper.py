@@ -148,6 +148,10 @@ PROBABILITIES = {
         "reward": [{"name": "from_signal", "signal": "lare"}, {"name": "weighted", "weights": {"lare": 1}}],
         "signals": [{"name": "lare", "sampled": 2}],
     },
+    "ORPO": {
+        "reward": {"name": "from_signal", "signal": "orpo"},
+        "signals": [{"name": "orpo", "penalty": "chi2"}],
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
