@@ -194,8 +194,8 @@ def report() -> str:
 
 This page is written by `python -m turnwise.envs.check.horizon`.
 
-In these suites a solution needs what was told long ago, and told once: earlier orders of a day in a household or a laboratory, earlier answers of an inquiry in a
-library ([worlds](worlds.md)). For every action of the scripted solution it is known which
+In these suites a solution needs what was told long ago, and told once: earlier orders of a day in a household, a laboratory or a workshop, earlier answers of an
+inquiry in a library ([worlds](worlds.md)). For every action of the scripted solution it is known which
 lines of earlier observations it rests on; what stands beside the task is left out, since every context shows it. *Far back* is the share
 of all its actions whose oldest needed line was last shown at least 15 turns and 1,000 tokens ago (`horizon-30`), or 4,000 tokens ago (`horizon-100`
 and `-200`). *Padding* is the share of its turns that change no state and whose observation no later action rests on. Tokens are words,

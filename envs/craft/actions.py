@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from turnwise.envs.craft import orders
 from turnwise.envs.craft.render import recipe
 from turnwise.envs.craft.state import Book, CraftState, can_make
 from turnwise.envs.craft.vocabulary import AMOUNTS, IDIOMS, NAMES, NO_AMOUNT, TAILS, VERBS
@@ -76,7 +77,7 @@ def _get(state: CraftState, act: CraftAct) -> CraftState:
     have, stock = list(state.have), list(state.stock)
     have[thing] += amount
     stock[thing] -= amount
-    return CraftState(book, tuple(have), tuple(stock))
+    return state._replace(have=tuple(have), stock=tuple(stock))
 
 
 def _make(state: CraftState, act: CraftAct) -> CraftState:
@@ -85,6 +86,8 @@ def _make(state: CraftState, act: CraftAct) -> CraftState:
         raise ToolError(f"{book.names[thing]} is raw : get it .")
     if act.amount != 1:
         raise ToolError("make one thing a turn .")
+    if book.orders:
+        return orders.make(state, thing)
     if not can_make(state, thing):
         need = f" , it needs {recipe(book, thing)}" if book.told else ""
         raise ToolError(f"parts of {book.names[thing]} are missing{need} .")
@@ -92,13 +95,14 @@ def _make(state: CraftState, act: CraftAct) -> CraftState:
     for part, amount in book.needs[thing]:
         have[part] -= amount
     have[thing] += 1
-    return CraftState(book, tuple(have), state.stock)
+    return state._replace(have=tuple(have))
 
 
 def possible(state: CraftState) -> list[CraftAct]:
     """Every act that can be carried out, materials by the piece."""
     gets = [CraftAct("get", thing) for thing, left in enumerate(state.stock) if left]
-    return gets + [CraftAct("make", thing) for thing in state.book.needs if can_make(state, thing)]
+    spoils = bool(state.book.orders and orders.raws(state))
+    return gets + [CraftAct("make", thing) for thing in state.book.needs if spoils or can_make(state, thing)]
 
 
 def write(book: Book, act: CraftAct) -> str:

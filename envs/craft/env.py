@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
+from types import MappingProxyType
 from typing import ClassVar
 
-from turnwise.envs.core import EndReason
-from turnwise.envs.craft import render, solver
+from turnwise.envs.core import EndReason, RewardKind, Transition
+from turnwise.envs.craft import orders, render, solver
 from turnwise.envs.craft.actions import CraftAct, do, possible, read, write
 from turnwise.envs.craft.knobs import CraftKnobs
 from turnwise.envs.craft.state import Book, CraftState, begin, solved
 from turnwise.envs.craft.tasks import draw_task
 from turnwise.envs.craft.vocabulary import FORMS
+from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.one_command import Forms
@@ -28,6 +30,12 @@ class CraftEnv(CommandEnv[CraftState]):
     """Fetch raw materials and make things of them, up a recipe tree."""
 
     turn_limit = 30
+    reward_components = MappingProxyType(
+        {
+            **CommandEnv.reward_components,
+            "lure": RewardKind.STEP,
+        }  # a suite's knob; paid at once for what costs later
+    )
     max_trivial_score: ClassVar[float] = 0.15
     forms: ClassVar[Forms | None] = FORMS
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
@@ -42,7 +50,8 @@ class CraftEnv(CommandEnv[CraftState]):
         return begin(_book(task))
 
     def opening(self, state: CraftState) -> tuple[str, str]:
-        return render.opening(state)
+        system, text = render.opening(state)
+        return system, f"{text}\n{orders.order_line(state.book, 0)}" if state.book.orders else text
 
     def obey(self, state: CraftState, words: Sequence[str]) -> CommandAnswer[CraftState]:
         try:
@@ -55,7 +64,9 @@ class CraftEnv(CommandEnv[CraftState]):
         book = state.book
         act = read(book, words)
         if act.verb == "inventory":
-            return CommandAnswer(state, render.hands(state))
+            return CommandAnswer(state, orders.tell(state, state) if book.orders else render.hands(state))
+        if act.verb == "recipe" and book.orders:
+            return CommandAnswer(orders.ask(state, act.thing), render.answer(book, act.thing))
         if act.verb == "recipe":
             return CommandAnswer(state, render.answer(book, act.thing))
         if book.slip and self.rng("slip").random() < book.slip:
@@ -63,7 +74,17 @@ class CraftEnv(CommandEnv[CraftState]):
         after = do(state, act)
         if solved(after):
             return CommandAnswer(after, "done .", EndReason.SOLVED)
-        return CommandAnswer(after, render.hands(after))
+        return CommandAnswer(after, orders.tell(state, after) if book.orders else render.hands(after))
+
+    def transition(self, state: CraftState, action: Message) -> Transition[CraftState]:
+        """A command carried out, with what is paid at once for spoiling material where a suite says so."""
+        change, lure = super().transition(state, action), float(self.task.options.get("lure", 0.0))
+        if not lure or not orders.spoiled(state, change.state):
+            return change
+        return change._replace(rewards={**change.rewards, "lure": lure})
+
+    def needs(self, state: CraftState) -> Sequence[str]:
+        return orders.needed(state) if state.book.orders else ()
 
     def gold(self, state: CraftState) -> str:
         return write(state.book, solver.gold(state) or _LOOK)
@@ -80,5 +101,6 @@ class CraftEnv(CommandEnv[CraftState]):
         return [write(state.book, act) for act in possible(state) or [_LOOK]]
 
     def state_key(self, state: CraftState) -> str:
-        what = repr((state.book.task.id, *state[1:]))
+        day = (state.served, state.learned) if state.book.orders else ()
+        what = repr((state.book.task.id, state.have, state.stock, *day))
         return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()

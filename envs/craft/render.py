@@ -11,13 +11,25 @@ SYSTEM = (
     "Make what you are asked to make. Each turn, write one command: get N X (a raw material, at most {batch} "
     "at once), make X (its parts are used up), recipe X, inventory."
 )
+ORDERED = (
+    "Carry out the orders. Each turn, write one command: get N X (a raw material, at most {batch} at once), make X "
+    "(of all the raw materials in your hands; if they are not exactly what X is made of, they are spoiled){recipe}, inventory."
+)
 _SPACED = re.compile(r" ([.,:])")
 
 
 def opening(state: CraftState) -> tuple[str, str]:
     """The system message, and the first observation: the task, the raw materials, the recipes if they are told."""
     book = state.book
-    system = SYSTEM.format(batch=book.batch) if book.full else "craft : get , make or recipe ."
+    system = "craft : get , make or recipe ."
+    if book.full and book.orders:
+        system = ORDERED.format(
+            batch=book.batch, recipe=", recipe X (of what is ordered, told once)" * book.asked
+        )
+    elif book.full:
+        system = SYSTEM.format(batch=book.batch)
+    if book.orders:
+        return system, f"{book.task.prompt}\n{styled(book, store(state))}"
     scarce = any(stock < 99 for stock in book.stock)
     raw = _counted(book, zip(book.raw, book.stock, strict=True)) if scarce else " , ".join(book.raw)
     lines = [book.task.prompt, styled(book, f"{'raw materials' if book.full else 'raw'} : {raw} .")]
@@ -34,6 +46,13 @@ def hands(state: CraftState) -> str:
     book = state.book
     held = _counted(book, ((book.names[i], n) for i, n in enumerate(state.have) if n)) or "nothing"
     return f"{'you have' if book.full else 'have'} {held} ."
+
+
+def store(state: CraftState) -> str:
+    """List the raw materials that are left."""
+    book = state.book
+    left = _counted(book, zip(book.raw, state.stock, strict=True))
+    return f"the store has {left} ." if book.full else f"store : {left} ."
 
 
 def recipe(book: Book, thing: int) -> str:
@@ -56,5 +75,7 @@ def _counted(book: Book, things: Iterable[tuple[str, int]]) -> str:
 
 
 def styled(book: Book, text: str) -> str:
-    """A text in the style of the task: full sentences have no space before their signs."""
-    return _SPACED.sub(r"\1", text[0].upper() + text[1:]) if book.full else text
+    """Lines in the style of the task: full sentences have no space before their signs."""
+    if not book.full:
+        return text
+    return "\n".join(_SPACED.sub(r"\1", line[0].upper() + line[1:]) for line in text.split("\n"))

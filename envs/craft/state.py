@@ -1,4 +1,4 @@
-"""Recipes and states. Things are numbered: first the raw materials, then what is made, by level."""
+"""Recipes and states. Things are numbered: first the raw materials, then what is made, by level or by orders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from typing import NamedTuple
 from turnwise.envs.craft.vocabulary import plurals
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Task
+
+
+class CraftOrder(NamedTuple):
+    """A thing that is asked for, and the earlier orders whose things it is made of; none: raw materials."""
+
+    thing: int
+    earlier: Sequence[int]
 
 
 class Book:
@@ -31,6 +38,10 @@ class Book:
             self.stock: tuple[int, ...] = tuple(options["stock"])
             self.batch, self.slip = int(options["batch"]), float(options["slip"])
             self.told, self.full = bool(options["told"]), options["text"] == "full"
+            self.orders = [
+                CraftOrder(self.number[name], tuple(earlier)) for name, earlier in options.get("orders", ())
+            ]
+            self.asked = bool(options.get("asked"))  # recipes of orders are told when asked for
         except (KeyError, TypeError, ValueError) as error:
             raise EnvError(f"This is no craft task: {error!r}.", "Take tasks from a suite.") from None
         self.task = task
@@ -53,11 +64,21 @@ class Book:
 
 
 class CraftState(NamedTuple):
-    """A moment. ``have`` counts every thing, ``stock`` what is left of each raw material."""
+    """A moment.
+
+    Attributes:
+        book: the task's own.
+        have: how many of every thing are in the hands.
+        stock: what is left of each raw material.
+        served: orders that are carried out.
+        learned: a bit for each order whose recipe was asked for.
+    """
 
     book: Book
     have: tuple[int, ...]
     stock: tuple[int, ...]
+    served: int = 0
+    learned: int = 0
 
 
 def begin(book: Book) -> CraftState:
@@ -66,7 +87,9 @@ def begin(book: Book) -> CraftState:
 
 
 def solved(state: CraftState) -> bool:
-    """Say whether the goal is in the hands."""
+    """Say whether the goal is in the hands, or all orders are carried out."""
+    if state.book.orders:
+        return state.served == len(state.book.orders)
     return state.have[state.book.goal] > 0
 
 

@@ -7,14 +7,16 @@ from random import Random
 from typing import TypeAlias
 
 from turnwise.envs.craft.knobs import CraftKnobs
-from turnwise.envs.craft.solver import distance, missing
+from turnwise.envs.craft.orders import TASK, drawn_day
+from turnwise.envs.craft.solver import distance, fetched, missing
 from turnwise.envs.craft.state import Book, begin
-from turnwise.envs.craft.vocabulary import ASKS, MADE, RAW
+from turnwise.envs.craft.vocabulary import ASKS, GOODS, MADE, RAW, STORE
 from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task
 
 ENV = "turnwise/Craft-v0"
 _PLENTY = 99
+_SPARE = 6  # of each raw material of a day of orders, where no knob says more or less
 Recipes: TypeAlias = dict[str, dict[str, int]]
 
 
@@ -24,6 +26,8 @@ def draw_task(rng: Random, split: Split, knobs: CraftKnobs) -> Task:
     spoken = split if knobs.text == "full" else Split.TRAIN  # whose language
 
     def draw(rng: Random) -> Task | None:
+        if knobs.orders:
+            return _day(rng, split, spoken, knobs)
         raw = rng.sample(RAW[spoken], knobs.raw)
         recipes = _recipes(rng, raw, knobs, MADE[spoken])
         goal = list(recipes)[-1]
@@ -45,12 +49,47 @@ def draw_task(rng: Random, split: Split, knobs: CraftKnobs) -> Task:
         if knobs.spare is not None:
             fetch, _ = missing(start)
             options["stock"] = [fetch.get(i, 0) + knobs.spare for i in range(len(raw))]
-        length, (low, high) = distance(start), knobs.horizon
-        if not low <= length <= min(high, knobs.turn_limit):
-            return None
-        return Task(ENV, prompt, {**full.options, **options}, {"turns": int(length)})
+        return _long_enough(Task(ENV, prompt, {**full.options, **options}), distance(start), knobs)
 
     return first_drawn(draw, rng, split, "craft")
+
+
+def _long_enough(task: Task, length: float, knobs: CraftKnobs) -> Task | None:
+    """The task with the length of its solution; None where it is too short or too long."""
+    low, high = knobs.horizon
+    if not low <= length <= min(high, knobs.turn_limit):
+        return None
+    return Task(ENV, task.prompt, task.options, {"turns": int(length)})
+
+
+def _day(rng: Random, split: Split, spoken: Split, knobs: CraftKnobs) -> Task | None:
+    """A day of orders; None where another split owns it.
+
+    More is left of every raw material than all orders use, by a number that says nothing about what they use.
+    """
+    raw = rng.sample(STORE[spoken], knobs.raw)
+    recipes, orders = drawn_day(
+        rng, raw, rng.sample(GOODS[spoken], knobs.orders), knobs.back, knobs.parts, knobs.amount
+    )
+    if not in_split(split, ENV, "orders", [recipes[name] for name, _ in orders]):
+        return None
+    options: dict[str, Json] = {
+        "raw": raw,
+        "recipes": [[name, recipes[name]] for name, _ in orders],
+        "goal": orders[-1][0],
+        "orders": [[name, earlier] for name, earlier in orders],
+        "told": False,
+        "asked": knobs.recipes == "asked",
+        **{
+            name: getattr(knobs, name) for name in ("text", "commands", "turn_limit", "batch", "slip", "lure")
+        },
+    }
+    full = Task(ENV, TASK[knobs.text], {**options, "stock": [_PLENTY] * len(raw)})
+    start = begin(Book(full))
+    most = max(fetched(start).values())
+    spare = _SPARE if knobs.spare is None else knobs.spare
+    stock = [most + rng.randint(spare, 3 * spare) for _ in raw]
+    return _long_enough(Task(ENV, full.prompt, {**options, "stock": stock}), distance(start), knobs)
 
 
 def _recipes(rng: Random, raw: list[str], knobs: CraftKnobs, made: Sequence[str]) -> Recipes:

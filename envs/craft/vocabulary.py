@@ -32,6 +32,35 @@ _MADE = {
 RAW: Mapping[Split, tuple[str, ...]] = {split: tuple(text.split()) for split, text in _RAW.items()}
 MADE: Mapping[Split, tuple[str, ...]] = {split: tuple(text.split()) for split, text in _MADE.items()}
 """Names of things, different in each split; in few words (``text: compact``) all use those of train."""
+_MORE_RAW = {
+    Split.TRAIN: (
+        "copper zinc nickel silver marble granite basalt linen cotton jute hemp rubber ivory sulphur lime gypsum cement tar "
+        "willow cedar"
+    ),
+    Split.DEV: (
+        "brass bronze chrome cobalt quartz jade opal onyx velvet muslin denim twine raffia latex graphite borax alum "
+        "shellac birch maple"
+    ),
+    Split.TEST: (
+        "steel titanium tungsten mica talc agate garnet ruby coral satin flannel burlap yarn thatch soot potash beeswax "
+        "walnut rosewood sisal"
+    ),
+}
+_MORE_MADE = {
+    Split.TRAIN: "kettle funnel trowel rake stove ladle trunk pestle",
+    Split.DEV: (
+        "hatchet awl trough cradle sieve churn lute drum fife easel abacus hoe sickle yoke stirrup gauntlet pennant "
+        "lectern toboggan thimble"
+    ),
+    Split.TEST: "spade sled hammock bobbin trivet tripod teapot goblet",
+}
+STORE: Mapping[Split, tuple[str, ...]] = {
+    split: (*RAW[split], *text.split()) for split, text in _MORE_RAW.items()
+}
+GOODS: Mapping[Split, tuple[str, ...]] = {
+    split: (*MADE[split], *text.split()) for split, text in _MORE_MADE.items()
+}
+"""Names of a day of orders, which has more of them than a recipe tree."""
 ASKS = ways("Make {thing}. | Produce {thing}. | What is wanted is {thing}: craft it.")
 
 
@@ -71,7 +100,7 @@ def plurals(name: str) -> tuple[str, ...]:
     )
 
 
-_NAMES = [name for names in (RAW, MADE) for split in Split for name in names[split]]
+_NAMES = [name for names in (STORE, GOODS) for split in Split for name in names[split]]
 AMOUNTS: Mapping[str, int] = {word: number for number, word in enumerate(NUMBERS)} | {"twice": 2, "couple": 2}
 NO_AMOUNT = frozenset(("all", "every", "many", "much", "dozen", "several"))
 NAMES = frozenset(called for name in _NAMES for called in (name, *plurals(name)))

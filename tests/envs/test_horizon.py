@@ -105,6 +105,8 @@ IDS = {
     "search/quick": "b2ccdbf20fede7d7",
     "lab/easy": "81d88af72bdd9050",
     "lab/standard": "bc5af554d4c67cb2",
+    "craft/easy": "b61325c91fb984a4",
+    "craft/asked": "53f8d36d818d1f5e",
 }
 
 
