@@ -22,7 +22,7 @@ TASK = {
 JOINED = 2  # earlier orders whose things a later one is made of
 
 
-class Day(NamedTuple):
+class DayOfOrders(NamedTuple):
     """The recipes of a day, and its orders: each a thing with the numbers of the orders that it builds on."""
 
     recipes: dict[str, dict[str, int]]
@@ -31,7 +31,7 @@ class Day(NamedTuple):
 
 def drawn_day(
     rng: Random, raw: Sequence[str], names: Sequence[str], back: int, parts: tuple[int, int], amount: int
-) -> Day:
+) -> DayOfOrders:
     """One order for each name; the last ``back`` build on early ones, two each.
 
     The first order stands beside the task, where no context manager forgets it, so that none builds on it.
@@ -47,7 +47,7 @@ def drawn_day(
         earlier = [number * JOINED + 1 + n for n in range(JOINED)]
         recipes[name] = {names[other]: 1 for other in earlier}
         orders.append((name, earlier))
-    return Day(recipes, orders)
+    return DayOfOrders(recipes, orders)
 
 
 def order_line(book: Book, number: int) -> str:
