@@ -70,7 +70,8 @@ class Orpo(Signal):
                 f"signal 'orpo': trim={trim:g}, updates={updates}, hidden={hidden}, steps={steps}.",
                 "Give a trim below 0.5, and 1 or more of the others.",
             )
-        self.path, self.updates, self.penalty, self.steps = path, updates, penalty, steps
+        self.penalty: Penalty = penalty
+        self.path, self.updates, self.steps = path, updates, steps
         self.coefficient, self.most, self.trim = coefficient, most, trim
         self.net = WordNet(setup.seed, hidden=hidden, learning_rate=learning_rate)
         self.base_ND, self.paid_N, self.seen = word_features([]), torch.zeros(0, dtype=torch.float64), 0
