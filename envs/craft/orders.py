@@ -126,7 +126,7 @@ def is_known(state: CraftState, number: int) -> bool:
 
 
 def tell(before: CraftState, after: CraftState) -> str:
-    """What is said after something was fetched or made: what became of it, the next order, what there is."""
+    """Say what became of a thing that was fetched or made, the next order, and what there is."""
     book, lines = after.book, list[str]()
     if spoiled(before, after):
         lines.append("that is not what it is made of : the material is spoiled .")

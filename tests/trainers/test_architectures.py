@@ -32,13 +32,13 @@ CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(
-    "name", ["hyperclovax", "recurrent_gemma", "gemma2", "mixtral", "gpt_neox", "cohere", "cpmant"]
+    "name", ["hyperclovax", "recurrent_gemma", "gemma2", "mixtral", "gpt_neox", "cohere"]
 )
 def test_learner_engine_and_checkpoint_are_the_model(name: str) -> None:
     found = examine(name)
     assert found.holds, found
     assert not found.refused
-    assert bool(found.scales) == (name not in ("mixtral", "gpt_neox", "cpmant"))
+    assert bool(found.scales) == (name not in ("mixtral", "gpt_neox"))
 
 
 @pytest.mark.full  # its result is benchmarks/architectures.json

@@ -195,7 +195,7 @@ def test_signals_that_nobody_measures_are_refused() -> None:
     for entry in components("credit"):
         for seam, source in sources:
             if entry.needs_with({}) & {*source.gives}:
-                assert re.search(rf"which (a )?{seam} ", refused({"credit": entry.name}).cause)
+                assert re.search(rf"(which|and) (a )?{seam} ", refused({"credit": entry.name}).cause)
     for seam, source in sources[1:]:
         if seam == "judge" and source.gives:
             assert "can have no effect" in refused({"judge": source.name}).cause

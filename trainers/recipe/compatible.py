@@ -147,17 +147,21 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         )
         return
     named = ", ".join(repr(judge.name) for judge in judges)
-    for seam, given, key in (
-        ("strategy", repr(strategy.name), "rollout.strategy"),
-        ("judge", named, "judge"),
-    ):
-        for other in components(seam):
-            if absent & {*other.gives}:
-                yield RecipeProblem(
-                    f"Parts of this recipe need {', '.join(sorted(absent))}, which {seam} {given} does not give.",
-                    f"Set {key}: {other.name}.",
-                )
-                return
+    lacking = [
+        (f"{seam} {given}", f"{key}: {others[0]}")
+        for seam, given, key in (
+            ("strategy", repr(strategy.name), "rollout.strategy"),
+            ("judge", named, "judge"),
+        )
+        if (others := [other.name for other in components(seam) if absent & {*other.gives}])
+    ]
+    if lacking:
+        yield RecipeProblem(
+            f"Parts of this recipe need {', '.join(sorted(absent))}, which {' and '.join(part for part, _ in lacking)} "
+            f"{'does' if len(lacking) == 1 else 'do'} not give.",
+            f"Set {' or '.join(key for _, key in lacking)}.",
+        )
+        return
     for other in components("guide"):
         if absent & {*other.gives}:
             yield RecipeProblem(
