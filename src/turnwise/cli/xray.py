@@ -110,9 +110,10 @@ class XrayAsked:
                 "Give a number of tasks, and of seconds above 0.",
             )
         found = read_tasks(path, self.options)
-        for name in {*OF_FORMS} & {*self.given()} - {*found.uses}:
+        given = self.given()
+        if idle := [name for name in OF_FORMS if name in given and name not in found.uses]:
             raise TurnwiseError(
-                f"{name} has no effect on {found.path}: {found.form}.",
+                f"{', '.join(idle)} has no effect on {found.path}: {found.form}.",
                 f"Leave it out. Options that have one: {', '.join(found.uses) or 'none of ' + ', '.join(OF_FORMS)}.",
             )
         training = self.options._replace(split=Split.TRAIN, n=0)
