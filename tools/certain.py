@@ -1,7 +1,7 @@
-"""Values that certainly fit a JSON schema, told without a validator.
+"""Values that certainly fit a JSON schema, and schemas that certainly are well formed, told without a validator.
 
-Most calls fit their plain schemas, and a validator takes a hundred microseconds to say so. What is not certain here is left to it
-(:mod:`turnwise.tools.validating`), which also says what is wrong.
+Most calls fit their plain schemas, and a validator takes a hundred microseconds to say so; to say that a schema is well formed takes it
+3 milliseconds. What is not certain here is left to it (:mod:`turnwise.tools.validating`), which also says what is wrong.
 """
 
 from __future__ import annotations
@@ -102,4 +102,60 @@ def _object(schema: Mapping[str, Json]) -> Test | None:
 
 _KINDS: Mapping[str, Callable[[Mapping[str, Json]], Test | None]] = {
     "string": _string, "integer": _number, "number": _number, "boolean": _boolean, "array": _array, "object": _object,
+}  # fmt: skip
+
+
+def is_well_formed(schema: Json) -> bool:
+    """Return true for a schema that certainly keeps the meta-schema of JSON schemas; of others it says nothing.
+
+    >>> [is_well_formed({"type": kind}) for kind in ("integer", ["integer", "null"], "int", [3])]
+    [True, True, False, False]
+    """
+    if not isinstance(schema, dict):
+        return isinstance(schema, bool)
+    for key, value in schema.items():  # pyright: ignore[reportUnknownVariableType]
+        keeps = _KEYWORDS.get(key)  # pyright: ignore[reportUnknownArgumentType]
+        if keeps is None or not keeps(value):
+            return False
+    return True
+
+
+def _is_kind(value: Any) -> bool:
+    return value in _NAMES if isinstance(value, str) else _are_texts(value) and set() < set(value) <= _NAMES
+
+
+def _are_texts(value: Any) -> bool:
+    return type(value) is list and all(type(one) is str for one in value) and len(set(value)) == len(value)
+
+
+def _are_named(value: Any) -> bool:
+    return type(value) is dict and all(map(is_well_formed, value.values()))
+
+
+def _are_several(value: Any) -> bool:
+    return type(value) is list and bool(value) and all(map(is_well_formed, value))
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+_NAMES = {"string", "number", "integer", "boolean", "array", "object", "null"}
+_KEYWORDS: Mapping[str, Test] = {
+    **dict.fromkeys(("title", "description", "format"), _is_text),
+    **dict.fromkeys(("minimum", "maximum"), _is_number),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_count),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf"), _are_several),
+    **dict.fromkeys(("items", "additionalProperties"), is_well_formed),
+    **dict.fromkeys(("properties", "$defs"), _are_named),
+    **dict.fromkeys(("default", "const"), lambda _: True),
+    "type": _is_kind, "required": _are_texts, "enum": lambda value: type(value) is list, "uniqueItems": lambda value: type(value) is bool,
 }  # fmt: skip

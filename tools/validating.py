@@ -19,7 +19,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from turnwise.tools.certain import Test, certainly
+from turnwise.tools.certain import Test, certainly, is_well_formed
 from turnwise.tools.core import Json, ToolError
 from turnwise.tools.patterns import Search, linear_search
 
@@ -83,17 +83,23 @@ class Checker:
     def _look(self) -> None:
         if _size(self._schema, _MOST_NODES) is None:
             raise ValueError(f"is too large: at most {_MOST_NODES} values, {_TOO_DEEP} levels deep")
-        try:
-            _draft(self._schema).check_schema(self._schema, format_checker=_NO_FORMATS)
-        except (SchemaError, RecursionError) as error:
-            said = error.message if isinstance(error, SchemaError) else str(error)
-            raise ValueError(f"is broken: {said[:200]}") from None
+        if not is_well_formed(self._schema):
+            self._look_closely()
         keys = set(_keys(self._schema))
         failed = [pattern for pattern in _patterns(self._schema) if _search(pattern) is None]
         if not failed and {"patternProperties", "unevaluatedProperties"} <= keys:
             failed = ["patternProperties beside unevaluatedProperties"]
         self._skipped = bool(failed) and not keys.isdisjoint((*_TURNING, "unevaluatedProperties"))
         self.unchecked = ("anything",) if self._skipped else tuple(dict.fromkeys(failed))
+
+    def _look_closely(self) -> None:
+        try:
+            _draft(self._schema).check_schema(self._schema, format_checker=_NO_FORMATS)
+        except SchemaError as error:
+            where = ".".join(str(part) for part in error.path)
+            raise ValueError(f"is broken{where and f' at {where}'}: {error.message[:200]}") from None
+        except RecursionError as error:
+            raise ValueError(f"is broken: {error}") from None
 
 
 class _TooMuch(Exception):

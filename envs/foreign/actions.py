@@ -11,6 +11,7 @@ from turnwise.envs.messages import Message
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, canonical
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool
+from turnwise.tools.validating import Checker
 
 
 def act_of(action: Message, tools: tuple[Tool, ...]) -> str:
@@ -43,31 +44,53 @@ def message_of(act: Json, number: int) -> Message:
     return Message("assistant", act.get("text", ""), calls)
 
 
-@functools.lru_cache(maxsize=64)
-def tools_of(specs: str) -> tuple[Tool, ...]:
-    """Return tools that are shown here and run in the world.
-
-    The world checks its own arguments, so no schema is looked at here: that takes 3 ms a tool, and every task may have others.
+@functools.lru_cache(maxsize=256)
+def tools_of(specs: str, world: str) -> tuple[Tool, ...]:
+    """Return tools that are shown here and run in the world, which checks its own arguments.
 
     Raises:
-        EnvError: a world describes one without a name or without a schema.
+        EnvError: a world describes one wrongly; ``world`` says which.
     """
+    offered: dict[str, Tool] = {}
     try:
-        made = [
-            ToolSpec(one["name"], one.get("description", ""), _schema(one["parameters"]))
-            for one in json.loads(specs)
-        ]
-    except (TypeError, KeyError) as error:
+        for number, one in enumerate(_items(json.loads(specs))):
+            spec = _spec(one, number)
+            if spec.name in offered:
+                raise ValueError(f"two tools of the name {spec.name!r}")
+            offered[spec.name] = Tool(spec, _elsewhere, _elsewhere)
+    except ValueError as error:
         raise EnvError(
-            f"A world offers a tool without {error}.", "Give name, description, parameters."
-        ) from error
-    return tuple(Tool(spec, _elsewhere, _elsewhere) for spec in made)
+            f"The world of {world} offers {error}.",
+            "Its side answers with `tools`: a list of objects with name, description and parameters, each name once; parameters is a "
+            "JSON schema of type object.",
+        ) from None
+    return tuple(offered.values())
 
 
-def _schema(given: Json) -> dict[str, Json]:
+def _items(given: Json) -> list[Json]:
+    if not isinstance(given, list):
+        raise ValueError(f"tools = {given!r:.80}")  # noqa: TRY004 (it is data that is wrong)
+    return cast("list[Json]", given)
+
+
+def _spec(given: Json, number: int) -> ToolSpec:
     if not isinstance(given, dict):
-        raise TypeError("a schema of its parameters")
-    return cast("dict[str, Json]", given)
+        raise ValueError(f"the tool {given!r:.80}, which is no object")  # noqa: TRY004
+    one = cast("dict[str, Json]", given)
+    name, description = one.get("name"), one.get("description", "")
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"a tool without a name (number {number + 1}: name = {name!r:.80})")
+    if not isinstance(description, str):
+        raise ValueError(f"the tool {name!r} with description = {description!r:.80}")  # noqa: TRY004
+    parameters: Json = one.get("parameters")
+    if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":  # pyright: ignore[reportUnknownMemberType]
+        raise ValueError(f"the tool {name!r} with parameters = {parameters!r:.80}")
+    schema = cast("dict[str, Json]", parameters)
+    try:
+        Checker(schema)
+    except ValueError as error:
+        raise ValueError(f"the tool {name!r}; the schema of its parameters {error}") from None
+    return ToolSpec(name, description, schema)
 
 
 def _elsewhere(*_: Json, **__: Json) -> dict[str, Json]:

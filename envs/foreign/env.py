@@ -56,7 +56,7 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
         return self.tools_for(self._snapshot.state.agent) if self._snapshot else ()
 
     def tools_for(self, agent: str) -> tuple[Tool, ...]:
-        return tools_of(self._snapshot.state.seat(agent).tools) if self._snapshot else ()
+        return tools_of(self._snapshot.state.seat(agent).tools, self.task.env) if self._snapshot else ()
 
     def system_for(self, agent: str) -> str:
         return (self._snapshot.state.seat(agent).system if self._snapshot else "") or self.system
@@ -69,16 +69,19 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
         live.go_to(task)
         opening = live.opening
         first = ForeignState(task.id, agent=self.agents[0])
-        return first.after(live.place.acts, live.place.heard, opening), opening.text
+        state = first.after(live.place.acts, live.place.heard, opening)
+        tools_of(state.seat(state.agent).tools, task.env)  # what is wrong with them is said here
+        return state, opening.text
 
     def transition(self, state: ForeignState, action: Message) -> Transition[ForeignState]:
-        act = act_of(action, tools_of(state.seat(state.agent).tools))
+        act = act_of(action, tools_of(state.seat(state.agent).tools, self.task.env))
         live = self.borrowed()
         live.go_to(self.task, state.acts, state.heard)
         said = live.act(act)
         if said.refused:
             raise ToolError(said.refused)
         after, first = state.after(live.place.acts, live.place.heard, said), self.agents[0]
+        tools_of(after.seat(after.agent).tools, self.task.env)
         shown = said.shown(action.tool_calls)
         if isinstance(shown, Messages):
             shown = Messages(replace(one, content=self.within_limit(one.content)) for one in shown)

@@ -24,6 +24,7 @@ class NumbersSide:
         return {
             "text": f"Find the number. {options.get('hint', '')}",
             "admissible": ["say 1", "say 2", "say 3"],
+            **({"tools": options["tools"]} if "tools" in options else {}),
         }
 
     def step(self, act):
@@ -99,6 +100,9 @@ class NumbersSide:
         child.start()
         child.join(20)
         return {"text": f"it ended with {child.exitcode}, and stdin has {sys.stdin.read()!r}"}
+
+    def rearms(self):
+        return {"text": "", "tools": self.options["then"]}
 
     def drifts(self):
         return {"text": ""}

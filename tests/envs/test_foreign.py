@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from turnwise.envs.check.command import check_env
+from turnwise.envs.foreign import actions
 from turnwise.envs.foreign.actions import tools_of
 from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld
@@ -240,15 +241,53 @@ def test_each_call_of_a_message_is_answered_by_its_own_result_and_each_result_is
         env.close()
 
 
-def test_tools_of_a_world_are_shown_as_it_describes_them_and_one_without_a_schema_is_named():
-    odd = {"type": "object", "properties": {"n": {"type": "no such type", "pattern": "(?=a)b"}}}
-    (made,) = tools_of(canonical([{"name": "f", "description": "Does it.", "parameters": odd}]))
+NOTHING = {"type": "object", "properties": {}}
+
+
+def test_tools_of_a_world_are_shown_as_it_describes_them():
+    odd = {"type": "object", "properties": {"n": {"type": "string", "pattern": "(?=a)b", "optional": True}}}
+    (made,) = tools_of(canonical([{"name": "f", "description": "Does it.", "parameters": odd}]), "w")
     assert (made.spec.parameters, made.spec.description) == (odd, "Does it.")
     with pytest.raises(EnvError, match="run in it"):
         made.validate(ToolCall("f", {}, "a"))
-    for lacking in ({"name": "f"}, {"parameters": odd}, {"name": "f", "parameters": ["n"]}):
-        with pytest.raises(EnvError, match="offers a tool without"):
-            tools_of(canonical([lacking]))
+
+
+@pytest.mark.parametrize(
+    ("tools", "why"),
+    [
+        ("look", "tools = 'look'"),
+        (["look"], "the tool 'look', which is no object"),
+        ([{"parameters": NOTHING}], r"a tool without a name \(number 1: name = None\)"),
+        ([{"name": " ", "parameters": NOTHING}], "a tool without a name"),
+        ([{"name": "f", "description": 3, "parameters": NOTHING}], "the tool 'f' with description = 3"),
+        ([{"name": "f"}], "the tool 'f' with parameters = None"),
+        ([{"name": "f", "parameters": ["n"]}], r"the tool 'f' with parameters = \['n'\]"),
+        ([{"name": "f", "parameters": {"type": "string"}}], "the tool 'f' with parameters = "),
+        (
+            [{"name": "f", "parameters": {"type": "object", "properties": {"n": {"type": ["no", 3]}}}}],
+            r"the tool 'f'; the schema of its parameters is broken at properties.n.type: \['no', 3\]",
+        ),
+        ([{"name": "f", "parameters": NOTHING}] * 2, "two tools of the name 'f'"),
+    ],
+)
+def test_a_tool_that_a_world_describes_wrongly_is_named_at_once(env, tools, why):
+    named = rf"The world of test/StandIn-v0 offers {why}[^→]*→ Its side answers with `tools`: a list"
+    with pytest.raises(EnvError, match=named):
+        begin(env, tools=tools)
+    begin(env, tools=[{"name": "f", "parameters": NOTHING}], fault="rearms", then=tools)
+    with pytest.raises(EnvError, match=named):
+        env.step("now")
+
+
+def test_tools_that_stay_the_same_are_looked_at_once(env, monkeypatch):
+    looked: list[Any] = []
+    monkeypatch.setattr(actions, "Checker", looked.append)
+    tool = {"name": "f", "description": "Never offered before.", "parameters": NOTHING}
+    for number in (500, 600):
+        begin(env, number=number, tools=[tool])
+        for _ in range(3):
+            env.step("say 1")
+    assert looked == [NOTHING]
 
 
 def test_a_moment_is_known_by_what_was_done_and_heard():

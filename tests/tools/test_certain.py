@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, SchemaError
 
-from turnwise.tools.certain import certainly
+from turnwise.tools.certain import certainly, is_well_formed
 
 SCHEMA = {
     "type": "object",
@@ -69,3 +69,37 @@ def test_plain_values_are_certain_and_wrong_ones_are_not(field, right, wrong):
 ])  # fmt: skip
 def test_schemas_that_are_not_plain_are_left_to_the_validator(schema):
     assert certainly(schema) is None
+
+
+PARTS = [
+    "string", "object", "int", "", ["string", "null"], ["string", "string"], ["no", 3], [], None, True, False, 0, 3, -1, 2.5, {}, "n", ["n"], ["n", "n"], [3],
+    {"n": {"type": "integer"}}, {"n": {"type": "no"}}, {"n": 3}, [{}], [{"type": "no"}], {"type": "number"}, {"type": ["no"]},
+]  # fmt: skip
+KEYWORDS = [
+    "type", "title", "description", "format", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "anyOf", "oneOf", "allOf", "items",
+    "additionalProperties", "properties", "$defs", "default", "const", "required", "enum", "pattern", "not", "optional",
+]  # fmt: skip
+
+
+def test_a_schema_that_is_certainly_well_formed_keeps_the_meta_schema():
+    rng, sure, broken = random.Random(7), 0, 0
+    single = [{keyword: part} for keyword in KEYWORDS for part in PARTS]
+    drawn = [{name: rng.choice(PARTS) for name in rng.sample(KEYWORDS, 2)} for _ in range(600)]
+    for schema in [*single, *({"properties": {"x": one}} for one in drawn), *PARTS]:
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError:
+            broken += 1
+            assert not is_well_formed(schema), schema
+        else:
+            sure += is_well_formed(schema)
+    assert sure > 100
+    assert broken > 300
+
+
+def test_plain_schemas_are_certainly_well_formed():
+    assert is_well_formed(SCHEMA)
+    assert is_well_formed(
+        {"anyOf": [SCHEMA, {"type": ["null", "string"], "enum": [None]}], "$defs": {"a": True}}
+    )
+    assert not is_well_formed({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"})
