@@ -62,8 +62,11 @@ class RolloutWorkload(NamedTuple):
     heads: int = 4
 
 
-OF_A_MODEL = RolloutWorkload(tasks=8, concurrency=64, max_sequences=64, new_tokens=16, context_length=2048)
-"""The size for a model that is given: 64 episodes at once."""
+def of_a_model(concurrency: int) -> RolloutWorkload:
+    """The size for a model that is given: so many episodes at once, each task played by eight."""
+    load = RolloutWorkload(new_tokens=16, context_length=2048)
+    tasks = -(-concurrency // load.group)
+    return load._replace(tasks=tasks, concurrency=concurrency, max_sequences=concurrency)
 
 
 class Spent(NamedTuple):

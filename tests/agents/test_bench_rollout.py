@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from turnwise.agents.bench.rollout import of_a_model
+
 SMALL = """
 import json
 from turnwise.agents.bench.rollout import RolloutWorkload, bench_rollout
@@ -29,6 +31,13 @@ def measured(program: str) -> dict[str, list[float]]:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("concurrency", [1, 9, 64, 256])
+def test_a_model_plays_as_many_episodes_at_once_as_asked(concurrency: int) -> None:
+    load = of_a_model(concurrency)
+    assert load.max_sequences == load.concurrency == concurrency
+    assert concurrency <= load.tasks * load.group < concurrency + load.group
 
 
 @pytest.mark.slow

@@ -28,6 +28,8 @@ WRONG = [
     (["new-env", "1+1"], 1, "1+1", "word-chain"),
     (["bench", "envs"], 1, "envs", "env"),
     (["bench", "client", "--model", "smollm2"], 1, "takes no model", "bench rollout --model"),
+    (["bench", "rollout", "--concurrency", "64"], 1, "with a model", "--model smollm2 --concurrency"),
+    (["bench", "client", "--concurrency", "64"], 1, "with a model", "--model smollm2 --concurrency"),
     (["train", "shop-quik"], 1, "shop-quik", "shop-quick"),
     (["train", "shop-quick", "--set", "updats=3"], 1, "updats", "updates"),
     (["train", "shop-quick", "--set", "updates"], 1, "updates", "key=value"),

@@ -23,7 +23,7 @@ _BENCHMARKS = (
 _OF_A_MODEL = ("rollout", "train", "update")
 
 
-def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
+def bench(what: str, name: str = "", /, *, model: str = "", concurrency: int = 0) -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
     For example: `turnwise bench env turnwise/Shop-v0`.
@@ -34,16 +34,26 @@ def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
         name: The environment's id, such as turnwise/Shop-v0, the backend, or the run.
         model: The model that rollout plays, train learns, and update does both with, such as smollm2 or a folder. A tiny one with
             random weights unless given.
+        concurrency: Episodes that rollout plays at once with a model: 64 unless given.
     """
     from turnwise.errors import TurnwiseError
     from turnwise.machine import describe
 
+    if concurrency and not (what == "rollout" and model and concurrency > 0):
+        raise TurnwiseError(
+            "--concurrency is the episodes at once of `bench rollout` with a model.",
+            "turnwise bench rollout --model smollm2 --concurrency 256",
+        )
     if model and what not in _OF_A_MODEL:
         raise TurnwiseError(f"`bench {what}` takes no model.", "turnwise bench rollout --model smollm2")
-    figures = _measured(what, name, model)
+    figures = _measured(what, name, model, concurrency)
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
-    value = {"name": " ".join(filter(None, (what, name, model))), "machine": machine, "figures": rows}
+    value = {
+        "name": " ".join(filter(None, (what, name, model, concurrency and f"--concurrency {concurrency}"))),
+        "machine": machine,
+        "figures": rows,
+    }
 
     def show(console: SafeConsole) -> None:
         table([{"figure": key, **row} for key, row in rows.items()])(console)
@@ -52,7 +62,9 @@ def bench(what: str, name: str = "", /, *, model: str = "") -> VerbResult:
     return VerbResult(value, show)
 
 
-def _measured(what: str, name: str, model: str) -> Mapping[str, BenchmarkFigure | SandboxFigure]:
+def _measured(
+    what: str, name: str, model: str, concurrency: int
+) -> Mapping[str, BenchmarkFigure | SandboxFigure]:
     """Run a benchmark.
 
     Raises:
@@ -68,11 +80,12 @@ def _measured(what: str, name: str, model: str) -> Mapping[str, BenchmarkFigure 
 
             return bench_env(name)
         case "rollout":
-            from turnwise.agents.bench.rollout import OF_A_MODEL, bench_rollout
+            from turnwise.agents.bench.rollout import bench_rollout, of_a_model
             from turnwise.agents.models.finding import find_model
 
             if model:
-                return bench_rollout(repeats=3, workload=OF_A_MODEL, engines=(), model=find_model(model))
+                load = of_a_model(concurrency or 64)
+                return bench_rollout(repeats=3, workload=load, engines=(), model=find_model(model))
             return bench_rollout()
         case "client":
             from turnwise.agents.bench.client import bench_client
