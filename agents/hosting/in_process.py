@@ -195,12 +195,15 @@ class OpenSession:
         """
         if self.episode is None:
             end = EndReason.GAVE_UP if solved is None else EndReason.SOLVED if solved else EndReason.FAILED
-            if self._hosted.episode.done():
-                self.episode = self._hosted.episode.result()
-            else:
-                self.episode = self._gateway._wait(self._gateway._host.end(self._hosted.seat.name, end))
+            self.episode = self._gateway._wait(self._ended(end))
             self._gateway.episodes.append(self.episode)
         return self.episode
+
+    async def _ended(self, end: EndReason) -> Episode:
+        """Its episode, ended unless it was over: looked at on the loop, since a session is gone once its episode is over."""
+        if self._hosted.episode.done():
+            return self._hosted.episode.result()
+        return await self._gateway._host.end(self._hosted.seat.name, end)
 
 
 @contextmanager

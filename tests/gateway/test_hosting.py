@@ -131,6 +131,26 @@ def test_a_session_on_a_task_is_paid_by_its_environment():
     assert turnwise.session("scripted:gold", task)(play_shop)().success
 
 
+def test_an_episode_that_ends_while_its_session_is_being_ended_is_kept(monkeypatch):
+    with turnwise.gateway("scripted:gold", "shop/easy", seed=3) as served:
+        wait = served._wait
+        with served.session(index=0) as one:
+
+            def late(work):
+                async def over():
+                    one._hosted.play.stop(EndReason.GAVE_UP)
+                    await asyncio.wait([one._hosted.episode])
+                    await asyncio.sleep(0)
+
+                wait(over())
+                return wait(work)
+
+            monkeypatch.setattr(served, "_wait", late)
+            assert one.end().end is EndReason.GAVE_UP
+            assert [one.episode] == served.episodes
+            monkeypatch.undo()
+
+
 def test_a_function_is_evaluated_on_a_suite_with_the_statistics_of_an_evaluation(caplog):
     def every_other(one) -> None:
         if one.prompt in failing:

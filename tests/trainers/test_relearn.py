@@ -120,6 +120,15 @@ def test_a_log_probability_that_was_changed_gives_other_weights(run: Path) -> No
         relearn(run)
 
 
+def test_a_run_from_before_a_setting_is_told_of_it(tmp_path: Path, letters: dict[str, Any]) -> None:
+    run = made(tmp_path / "run", letters, {"optimizer": {"share": "rows"}})
+    recipe = yaml.safe_load((run / "recipe.yaml").read_text())
+    del recipe["optimizer"]["share"]  # as it was before trees: rows were read, and nothing said so
+    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    with pytest.raises(TurnwiseError, match=r"does not say: optimizer\.share \(auto now\)\."):
+        relearn(run)
+
+
 def test_what_is_gone_is_named(run: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(run, whole, symlinks=True)

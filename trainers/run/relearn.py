@@ -22,12 +22,13 @@ import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from pydantic import BaseModel
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
@@ -270,6 +271,9 @@ class _Again:
         differs = differences_since(
             self.run.path, [*self.mixture.envs, *self.recipe.proposed_envs], self.options.session.roles.device
         )
+        later = ", ".join(f"{name} ({value} now)" for name, value in _not_said(self.recipe))
+        if later:
+            differs.append(f"settings came that its {RECIPE} does not say: {later}")
         return (
             f"Since then, {'; '.join(differs)}."
             if differs
@@ -320,6 +324,17 @@ def _recipe_of(path: Path) -> Recipe:
     if not file.is_file():
         raise RunError(f"There is no run in {path}: {RECIPE} is missing.", "Give the folder of a run.")
     return check_recipe(read_text(file.read_text("utf-8"), str(file))[0])
+
+
+def _not_said(recipe: BaseModel, inside: str = "") -> Iterator[tuple[str, object]]:
+    """Settings that a run's recipe does not say, and their values here: a run writes them all, so that these came after it."""
+    for name in type(recipe).model_fields:
+        value = getattr(recipe, name)
+        if name not in recipe.model_fields_set:
+            if value is not None:
+                yield inside + name, value
+        elif isinstance(value, BaseModel):
+            yield from _not_said(value, f"{inside}{name}.")
 
 
 def _updates_of(path: Path) -> list[dict[str, Any]]:
