@@ -40,6 +40,17 @@ def test_a_tenth_is_for_others_where_the_cheap_ones_cost_more_than_all() -> None
     assert (len(found & cheap.keys()), len(found & SLOW.keys())) == (100, 5)
 
 
+def test_of_cheap_ones_that_are_too_many_one_case_of_each_runs_and_the_others_in_their_turn() -> None:
+    cases = {f"tests/cheap.py::test_{name}[{number}]": False for name in "ab" for number in range(40)}
+    costs = Costs({}, {**COSTS.files, "tests/cheap.py": 1.0})
+    every = [choosing.draw({**cases, **SLOW}, Plan(20.0, str(seed), {}, []), costs) for seed in range(60)]
+    assert all(15 <= sum(map(costs.of, found)) <= 20 for found in every)
+    assert all(any(f"_{name}[" in test for test in found) for found in every for name in "ab")
+    assert set().union(*every) == {*cases, *SLOW}
+    changed = Plan(20.0, "1", {}, ["a 7"])
+    assert choosing.draw({**cases, "tests/p.py::law[a-7]": False}, changed, costs) >= {"tests/p.py::law[a-7]"}
+
+
 def test_a_changed_part_s_own_tests_run_whatever_the_budget() -> None:
     tests = {f"tests/a.py::law[{part}-{number}]": True for part in ("clip", "clip_cov") for number in (1, 2)}
     plan = Plan(0.0, "1", {}, ["clip"])

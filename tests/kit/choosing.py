@@ -1,6 +1,7 @@
 """Of the tests that are dear, `make test` runs as many as ``--budget`` has seconds of processor time for; `make test-full` all.
 
-What is cheap always runs, and counts. Those of a part that has changed since the last recorded `make test` always run. The others are drawn by the commit, so that each
+What is cheap always runs, and counts; where it alone costs more than the budget, as in `make test-fast`, one case of each cheap test always
+runs, and the others are drawn as the dear ones are. Those of a part that has changed since the last recorded `make test` always run. The others are drawn by the commit, so that each
 has its turn: rather near a change than far from it, rather cheap than dear, rather one of few than one of many alike.
 ``--half 1`` and ``--half 2`` divide what is run by its recorded processor time.
 """
@@ -98,6 +99,10 @@ def name_of(test: str) -> str:
 def draw(slow: Mapping[str, bool], plan: Plan, costs: Costs) -> set[str]:
     """What runs of these tests, which are slow or not: all that are cheap, and of the dear ones what the budget is enough for."""
     dear = [test for test, is_slow in slow.items() if is_slow or test in costs.tests]
+    cheap = set(slow).difference(dear)
+    if sum(map(costs.of, cheap)) > plan.budget * (1 - OTHERS):
+        cheap = _one_of_each(cheap, plan.seed)
+        dear = [test for test in slow if test not in cheap]
     alike: dict[str, list[str]] = defaultdict(list)
     for test in sorted(dear, key=lambda test: _hash(plan.seed, test)):
         alike[test.partition("[")[0]].append(test)
@@ -108,7 +113,7 @@ def draw(slow: Mapping[str, bool], plan: Plan, costs: Costs) -> set[str]:
         for number, test in enumerate(tests):
             rank[test] = weight * costs.of(test) * (number + start) / len(tests)
     drawn = {test for test in dear if is_of(test, plan.parts)}
-    always = set(slow).difference(dear) | drawn
+    always = cheap | drawn
     left = max(plan.budget - sum(map(costs.of, always)), plan.budget * OTHERS)
     for test in sorted(set(dear) - drawn, key=lambda test: rank[test]):
         left -= costs.of(test)
@@ -116,6 +121,12 @@ def draw(slow: Mapping[str, bool], plan: Plan, costs: Costs) -> set[str]:
             break
         drawn.add(test)
     return always | drawn
+
+
+def _one_of_each(tests: Iterable[str], seed: str) -> set[str]:
+    """One case of each test, drawn by the seed."""
+    cases = sorted(tests, key=lambda test: _hash(seed, test))
+    return {*{test.partition("[")[0]: test for test in cases}.values()}
 
 
 def is_of(test: str, parts: Iterable[str]) -> bool:
