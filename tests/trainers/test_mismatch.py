@@ -16,7 +16,7 @@ from turnwise.agents.models.small import build_small_model
 from turnwise.cli.app import run as run_verb
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
-from turnwise.trainers.mismatch.case import MismatchModels
+from turnwise.trainers.mismatch.case import OF_HALF, MismatchModels
 from turnwise.trainers.mismatch.choices import averaged, evidence
 from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling
 from turnwise.trainers.mismatch.deciding import detectors
@@ -209,6 +209,25 @@ def test_weights_are_stale_from_the_row_on_where_they_were_not_renewed(named, to
     assert unknown.fault == "stale_weights"
     assert unknown.confidence < 0.7
     assert named(rows, without_adapter=lambda: other).fault == "missing_adapter"
+
+
+def test_a_difference_as_small_as_half_precision_is_felt_where_other_rows_are_exact(named, tokenizer, model):
+    """An engine in float32 whose first rows are its trainer's to the last digit rounds nothing in those that follow."""
+    near = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(2)
+    for weight in near.parameters():
+        weight.data += 0.0003 * torch.randn(weight.shape, generator=generator)
+    rows = Talk(tokenizer, near, late=model, since=4).rows()
+    report = named(rows, without_adapter=lambda: near)
+    assert (report.fault, report.begins) == ("missing_adapter", (4, 0, 0))
+    assert report.figures["mean_gap"] < 3 * report.figures["rounding_gap"] / OF_HALF
+    half = Talk(
+        tokenizer,
+        copy.deepcopy(near).to(torch.bfloat16),
+        late=copy.deepcopy(model).to(torch.bfloat16),
+        since=4,
+    )
+    assert named(half.rows(), without_adapter=lambda: near).fault == "none"
 
 
 @pytest.mark.parametrize(
