@@ -43,7 +43,9 @@ def playing(group: Group) -> list[int]:
 
 
 def pair_in(question: str) -> tuple[str, str]:
-    first, second = re.findall(r"=== Attempt [AB]\n(.*?)(?=\n\n=== Attempt|\n\nExplain)", question, re.DOTALL)
+    first, second = re.findall(
+        r"=== Attempt [AB]\n(.*?)(?=\n\n=== Attempt|\n\nExplain|\n\nFirst write)", question, re.DOTALL
+    )
     return first, second
 
 
@@ -124,6 +126,12 @@ def writing_zero(judge: Part, policy: str = "") -> None:
         SALT[0] = salt
         groups = [[dataclasses.replace(one, seed=one.seed + salt) for one in group] for group in groups]
         found, questions = asked(judge, groups, in_points)
+        for question in questions:
+            wanted = [
+                question.rfind(text)
+                for text in ("=== Attempt B", "principles", "each principle", "POINTS: a b")
+            ]
+            assert wanted == sorted({*wanted} - {-1}), "principles are written before points"
         for before, after in zip(groups, found, strict=True):
             unjudged(before, after)
             members = playing(before)

@@ -30,6 +30,7 @@ import judged  # noqa: F401
 import judged_turns  # noqa: F401
 import learned  # noqa: F401
 import leaving  # noqa: F401
+import like_experts  # noqa: F401
 import listing  # noqa: F401
 import losses  # noqa: F401
 import measured  # noqa: F401

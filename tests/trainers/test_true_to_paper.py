@@ -152,6 +152,10 @@ PROBABILITIES = {
         "reward": {"name": "from_signal", "signal": "orpo"},
         "signals": [{"name": "orpo", "penalty": "chi2"}],
     },
+    "Lipschitz GAIL": {
+        "reward": [{"name": "from_signal", "signal": "gail"}, {"name": "weighted", "weights": {"gail": 1}}],
+        "signals": [{"name": "gail", "spectral": True}],
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
@@ -208,7 +212,8 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
     parts = build_parts(recipe)
     numbers = {
         "ONI": ("oni", 1.0, 0.25, 0.2),
-    }  # as row 153 has them
+        "Lipschitz GAIL": ("gail", 1.0, 0.9163, 0.9163),
+    }  # as rows 153 and 163 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])

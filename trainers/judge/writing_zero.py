@@ -7,20 +7,32 @@ from collections.abc import Sequence
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
-from turnwise.trainers.judge.tournament import QUESTION, points
+from turnwise.trainers.judge.tournament import points
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
 from turnwise.trainers.kit.reward_edits import with_signals
 
+QUESTION = """\
+Two agents tried the same task. Compare how well each did it.
 
-@component("judge", "writing_zero", gives=("against_one",))
+=== Attempt A
+{first}
+
+=== Attempt B
+{second}
+
+First write down two to five principles by which attempts at this very task should be judged, each with its weight; the weights sum to 100. \
+Then hold both attempts against each principle, in a sentence or two. Then end with one line: `POINTS: a b`, two numbers from 0 to 10."""
+
+
+@component("judge", "writing_zero", paper="2506.00103", gives=("against_one",))
 async def writing_zero(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[Group]:
     """1 where an attempt beats the group's temporary reference in both orders, −1 where not, 0 for the reference; on every turn.
 
-    The reference is a member that a generator seeded by the episodes draws. What is compared, and its answers that cannot be read, are those
-    of `tournament`; a tie is no win. Bootstrapped relative policy optimization (Writing-Zero) takes the values as advantages as they are, centred
+    The reference is a member that a generator seeded by the episodes draws. The judge writes the principles of its judgement first, and holds both attempts
+    against each of them before it gives points. An answer that cannot be read gives 5 to both; a tie is no win. Bootstrapped relative policy optimization (Writing-Zero) takes the values as advantages as they are, centred
     since the reference is anybody: `reward: {name: own_probability, signal: against_one, weight: 1, format: 0}`, `credit: reinforce`, and
     `filter: writing_zero`, which drops groups whose reference was unusual.
-    2(G − 1) questions for each group. Left out: the principles that their judge writes first.
+    2(G − 1) questions for each group. Left out: the training of their judge on pairs that people compared; its words are ours.
 
     >>> verdict((8, 3), (2, 9)), verdict((8, 3), (9, 2)), verdict((5, 5), (5, 5))
     (1.0, -1.0, -1.0)
