@@ -35,6 +35,7 @@ class ForeignEnv(ReplayedEnv[ForeignState, LiveWorld]):
     side: ClassVar[Path]  # the file that runs there
     start: ClassVar[float] = 120.0  # seconds that its imports may take
     deadline: ClassVar[float] = 60.0  # seconds of each request
+    observation_limit = 200_000  # published scores are of models that saw all: bfcl:multi_turn_long_context has 32,000 characters
     pool: ClassVar[WorldPool[LiveWorld]] = WorldPool()
 
     # --- what an author may write ----------------------------------------------------------------

@@ -31,6 +31,9 @@ StandIn: Any = load_class(SOURCE)
 StandInPair: Any = load_class(f"{SOURCE}Pair")
 
 
+NOTHING = {"type": "object", "properties": {}}
+
+
 @pytest.fixture
 def env():
     made = StandIn()
@@ -64,6 +67,13 @@ def test_what_a_library_prints_is_no_answer_and_what_is_refused_changes_nothing(
     assert step.info.get("bad_action")
     assert env.state_key(env.state) == key
     assert env.step("say 1").observation[-1].content.startswith("Turn 1: no.")
+
+
+def test_long_answers_are_shown_whole(env):
+    begin(env, hint="x" * 150_000, tools=[{"name": "f", "parameters": NOTHING}], fault="tells")
+    assert "x" * 150_000 in env.reset(options={"task": env.task})[0][-1].content
+    call = Message("assistant", "", (ToolCall("f", {}, "a"),))
+    assert env.step(call).observation[-1].content == "x" * 150_000
 
 
 def test_a_fork_plays_from_its_moment_and_its_parent_goes_on(env):
@@ -239,9 +249,6 @@ def test_each_call_of_a_message_is_answered_by_its_own_result_and_each_result_is
         assert [one.content for one in cut] == ["You\n[… 9 characters cut]"] * 2
     finally:
         env.close()
-
-
-NOTHING = {"type": "object", "properties": {}}
 
 
 def test_tools_of_a_world_are_shown_as_it_describes_them():

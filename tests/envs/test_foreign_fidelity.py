@@ -40,7 +40,7 @@ def needed(name: str) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("suite", [suite for suite in fidelity.SUITES if "long_context" not in suite])
+@pytest.mark.parametrize("suite", fidelity.SUITES)
 def test_rows_are_shown_and_judged_as_the_benchmarks_own_program_does(suite):
     needed(suite.partition(":")[0])
     found = fidelity.compare_suite(suite, rows=3, seed=41)
