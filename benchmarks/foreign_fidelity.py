@@ -256,12 +256,12 @@ _NOT_OFFERED = "a function that is not offered is no call here (E7); there any c
 _ONE_MESSAGE = "what was said before the last message of a row is told in one message with it"
 _MISSING = "the published calls use a function that is not offered then, which is refused here (E7) and carried out there"
 _NO_ERROR = "a call of a tool that is not offered is refused here (E7); there it is one of the ten errors that end an episode"
-_TOLD = ("verdict", "texts", "number of messages", "messages asked for")
+_TOLD = ("verdict", "texts")
 REASONS = (
     Reason("bfcl:live_relevance", "verdict", _NOT_OFFERED, "an unknown function"),
     Reason("bfcl:live_irrelevance", "number of messages", _ONE_MESSAGE),
     *(Reason("bfcl:multi_turn_miss_func", what, _MISSING, row=49) for what in _TOLD),
-    *(Reason(f"tau2:{domain}", what, _NO_ERROR, "ten errors") for domain in ("airline", "retail", "telecom") for what in (*_TOLD, "who is asked")),
+    *(Reason(f"tau2:{domain}", what, _NO_ERROR, "ten errors") for domain in ("airline", "retail", "telecom") for what in (*_TOLD, "messages asked for")),
 )  # fmt: skip
 
 

@@ -61,8 +61,7 @@ def tools_of(specs: str, world: str) -> tuple[Tool, ...]:
     except ValueError as error:
         raise EnvError(
             f"The world of {world} offers {error}.",
-            "Its side answers with `tools`: a list of objects with name, description and parameters, each name once; parameters is a "
-            "JSON schema of type object.",
+            "Its side answers with `tools`: a list of {name, description, parameters}, each name once, with a JSON schema of type object.",
         ) from None
     return tuple(offered.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,15 @@ def test_an_adapter_may_cost_a_tenth_of_a_step_or_a_millisecond(more, within):
     row = costs.row_of([(alone, ours)] * 3, steps=10, episodes=1)
     assert row["within"] is within
     assert row["step_cpu_more_ms"] == pytest.approx(1000 * more)
+
+
+def test_each_difference_of_the_record_has_its_reason_and_each_reason_is_seen():
+    suites = json.loads(fidelity.FILE.read_text("utf-8"))["suites"]
+    different = [(suite, one) for suite, row in suites.items() for one in row["different"]]
+    assert [one for suite, one in different if one["why"] != fidelity.reason_of(suite, one)] == []
+    assert [one for _, one in different if not one["why"]] == []
+    unseen = [why for why in fidelity.REASONS if not any(why.tells(suite, one) for suite, one in different)]
+    assert unseen == []
 
 
 def test_the_answer_is_broken_in_one_place_by_each_script():
