@@ -99,10 +99,12 @@ def _make(state: CraftState, act: CraftAct) -> CraftState:
 
 
 def possible(state: CraftState) -> list[CraftAct]:
-    """Every act that can be carried out, materials by the piece."""
+    """Every act that changes something, materials by the piece: a question for the recipe of an order too, which is answered once."""
     gets = [CraftAct("get", thing) for thing, left in enumerate(state.stock) if left]
     spoils = bool(state.book.orders and orders.raws(state))
-    return gets + [CraftAct("make", thing) for thing in state.book.needs if spoils or can_make(state, thing)]
+    makes = [CraftAct("make", thing) for thing in state.book.needs if spoils or can_make(state, thing)]
+    asked = orders.untold(state)
+    return gets + makes + ([CraftAct("recipe", asked)] if asked is not None else [])
 
 
 def write(book: Book, act: CraftAct) -> str:

@@ -114,10 +114,17 @@ def ask(state: CraftState, thing: int) -> CraftState:
     Raises:
         ToolError: it is not told, or not again.
     """
-    book, order = state.book, state.book.orders[state.served]
-    if not book.asked or order.earlier or thing != order.thing or is_known(state, state.served):
+    if thing != untold(state):
         raise ToolError("no recipe is told twice , nor before its order .")
     return state._replace(learned=state.learned | 1 << state.served)
+
+
+def untold(state: CraftState) -> int | None:
+    """The thing that is ordered now, where its recipe must be asked for and was not; else None."""
+    if state.served >= len(state.book.orders):
+        return None
+    thing, earlier = state.book.orders[state.served]
+    return None if earlier or is_known(state, state.served) else thing
 
 
 def is_known(state: CraftState, number: int) -> bool:
@@ -142,9 +149,16 @@ def left(state: CraftState) -> list[int]:
 
 
 def aim(state: CraftState) -> int | None:
-    """The thing to make next of what is in the hands; None where that is of no use."""
+    """The thing for which the materials in the hands save most turns, made next; None where they are of no use."""
     things = left(state)
-    return next((thing for thing in things[: max(1, len(things) - 1)] if fits(state, thing)), None)
+    able = [thing for thing in things[: max(1, len(things) - 1)] if fits(state, thing)]
+    return max(able, key=lambda thing: spared(state, thing), default=None)
+
+
+def spared(state: CraftState, thing: int) -> int:
+    """The turns of fetching that the materials in the hands save a thing that they fit."""
+    batch, need = state.book.batch, dict(state.book.needs[thing])
+    return sum(-(-need[part] // batch) - -(-(need[part] - n) // batch) for part, n in raws(state).items())
 
 
 def needed(state: CraftState) -> tuple[str, ...]:

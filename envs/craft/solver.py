@@ -9,7 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.craft.actions import CraftAct, possible
-from turnwise.envs.craft.orders import aim, is_known, left, raws
+from turnwise.envs.craft.orders import aim, is_known, left, raws, spared
 from turnwise.envs.craft.state import Book, CraftState, begin, can_make
 
 _ASTRAY, _ASTRAY_OF_A_DAY = 0.5, 0.1
@@ -107,11 +107,7 @@ def _plan_of_day(state: CraftState) -> _Plan:
     rest = _Plan(asks, Counter()) + _making(book, left(state)) + _from_order(book, state.served + 1)
     if (thing := aim(state)) is None:
         return _Plan(rest.turns + 1, rest.fetch)  # a turn that spoils what is of no use
-    have, need = Counter(raws(state)), dict(book.needs[thing])
-    spared = sum(
-        -(-need[part] // book.batch) - -(-(need[part] - n) // book.batch) for part, n in have.items()
-    )
-    return _Plan(rest.turns - spared, rest.fetch - have)
+    return _Plan(rest.turns - spared(state, thing), rest.fetch - Counter(raws(state)))
 
 
 def fetched(state: CraftState) -> Mapping[int, int]:

@@ -39,10 +39,9 @@ def check_knobs(kind: type[Knobs], values: Mapping[str, Json], world: str) -> Kn
         return kind.model_validate(values)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "knobs"
-        raise EnvError(
-            f"The {world}'s knob {where}: {first['msg']}.", f"They are listed in {kind.__name__}."
-        ) from None
+        where = f"knob {'.'.join(map(str, first['loc']))}" if first["loc"] else "knobs"
+        said = first["msg"].removeprefix("Value error, ")  # which pydantic writes before our own words
+        raise EnvError(f"The {world}'s {where}: {said}.", f"They are listed in {kind.__name__}.") from None
 
 
 def in_split(split: Split, *key: Json) -> bool:

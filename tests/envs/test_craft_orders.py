@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -147,8 +148,53 @@ def test_gold_from_any_state_of_a_day(index, seed, turns, asked):
     assert env.snapshot().end is EndReason.SOLVED
 
 
-def test_knobs_that_do_not_fit_are_refused():
-    with pytest.raises(EnvError, match="lower back"):
-        CraftEnv.generate(derive_rng("x"), Split.TRAIN, orders=8, back=3)
-    with pytest.raises(EnvError, match="raw must be at most"):
-        CraftEnv.generate(derive_rng("x"), Split.TRAIN, raw=20)
+def test_material_in_the_hands_is_used_where_it_saves_a_turn():
+    """One wood of four saves no turn with two at once, and one of three does: the lens comes first, though the axle is named first."""
+    recipes = [
+        ["rod", {"ore": 1}],
+        ["axle", {"wood": 4}],
+        ["lens", {"wood": 3}],
+        ["lamp", {"axle": 1, "lens": 1}],
+    ]
+    env, _ = start(recipes=recipes, stock=[20, 20, 20])
+    while env.state.served < 3:
+        env.step(env.gold(env.state))
+    before = distance(env.state)
+    env.step("get wood")
+    assert (before, distance(env.state), env.gold(env.state)) == (3 + 3 + 1, 6, "get 2 wood")
+    env.step("get 2 wood")
+    assert env.gold(env.state) == "make lens"
+
+
+def test_a_recipe_is_asked_for_among_what_can_be_done_until_it_was_told():
+    env, _ = start(asked=True)
+    assert "recipe rod" in env.admissible(env.state)
+    env.step("recipe rod")
+    assert not [command for command in env.admissible(env.state) if "recipe" in command]
+    told, _ = start()
+    assert "recipe rod" not in told.admissible(told.state)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"orders": 8, "back": 3}, "lower back"),
+        ({"raw": 9}, "The craft's knobs: raw must be at most 8, the names of split dev in text full."),
+        ({"raw": 13, "text": "compact"}, "raw must be at most 12, the names of split train in text compact"),
+        ({"orders": 4, "raw": 29}, "raw must be at most 28, the names of split dev"),
+        ({"orders": 47}, "orders must be at most 46, the names of split test"),
+        ({"depth": 8, "width": 4}, "depth times width must be at most 28"),
+        ({"orders": 4, "depth": 3}, "depth can have no effect with orders: leave it out"),
+        (
+            {"back": 2, "lure": 0.1},
+            "back and lure can have no effect without orders: set orders, or leave it out",
+        ),
+        ({"orders": 4, "parts": [0, 1]}, "knob parts: give the least, 1 or more, and then the most"),
+        ({"horizon": [9, 3]}, "knob horizon: give the least"),
+        ({"spare": -1}, "knob spare: Input should be greater than or equal to 0"),
+    ],
+    ids=str,
+)
+def test_knobs_that_do_not_fit_are_refused(knobs, said):
+    with pytest.raises(EnvError, match=re.escape(said)):
+        CraftEnv.generate(derive_rng("x"), Split.TRAIN, **knobs)
