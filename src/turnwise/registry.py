@@ -199,8 +199,7 @@ def component(
         asks: reward, credit, filter, shape: its options whose values are names of signals, needed too.
         gives: strategy, guide, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; reward: ``votes`` where it pays what the group agrees on, ``words`` where it pays a way of speaking alone, ``rewards`` where its place among rewards counts, since
-            it looks at what was paid before or takes it away; filter: ``levels`` if it drops groups whose returns are high or low as a whole on purpose, whatever
-            the rule would learn from them; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
+            it looks at what was paid before or takes it away; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.
         whole: loss: it is a function of the whole minibatch, a ``WholeBatch``; reward: of all groups of an update.

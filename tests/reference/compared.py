@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -155,19 +156,26 @@ def writing_zero(judge: Part, policy: str = "") -> None:
     assert won == {1.0, -1.0}
 
 
-def filter_law_with_bounds(name: str, part: Part, formula: Part) -> None:
+def filter_of_draws(name: str, part: Part, formula: Part) -> None:
+    """The book's groups, and every small one: what is dropped follows what the judge said, not what episodes earned."""
     LAWS["filter"](name, part, formula)
-    batch = turn_batch([[1.0], [-1.0], [0.5]], [0, 0, 1])
+    most = getattr(part, "keywords", {}).get("most", 0.6)
+    groups = [[0.0, *said] for n in (0, 1, 2, 3) for said in product([1.0, -1.0], repeat=n)]
+    groups += [[0, 1, 1, -1, -1, -1, -1, 1], [0, 1, *[-1] * 6], [0, *[-1] * 7]]
+    said = [[value] * (1 + i % 3) for group in groups for i, value in enumerate(group)]
+    earned = [[0.0] * (len(row) - 1) + [float(n % 2)] for n, row in enumerate(said)]
+    number = [g for g, group in enumerate(groups) for _ in group]
+    batch = turn_batch(earned, number, signals={"against_one": said})
+    expected = [float(abs(sum(groups[g])) / len(groups[g]) <= most) for g in number]
+    assert part(batch, batch.reward_BK).tolist() == expected
+    assert part(batch, batch.reward_BK, most=1.0).tolist() == [1.0] * len(number)
     refuses(lambda: part(batch, batch.reward_BK, most=-0.1))
-    assert part(batch, batch.reward_BK, most=0.0).tolist() == [1.0, 1.0, 0.0]
-    assert part(batch, batch.reward_BK, most=0.5).tolist() == [1.0, 1.0, 1.0]
 
 
-@reference("filter", "writing_zero", law=filter_law_with_bounds, most=[0.2, 0.0])
+@reference("filter", "writing_zero", law=filter_of_draws, most=[0.2, 0.0])
 def writing_zero_filter(r: Ragged, A: Any, most: float = 0.6) -> list[float]:
-    return [
-        float(abs(sum(r.returns[j] for j in r.peers(i))) / len(r.peers(i)) <= most) for i in range(len(r))
-    ]
+    value = [(row or [0.0])[0] for row in r.turns["against_one"]]
+    return [float(abs(sum(value[j] for j in r.peers(i))) / len(r.peers(i)) <= most) for i in range(len(r))]
 
 
 @reference("judge", "csv", policy=["another"])

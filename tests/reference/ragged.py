@@ -182,6 +182,7 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     for name in ("standing", "matched"):
         found.turns[name] = [[rng.choice([0.0, 0.25, 0.5, 1.0])] * n for n in lengths]
     found.turns["r3_spread"] = [[3 * g % 4 / 4] * n for g, n in zip(found.group, lengths, strict=True)]
+    found.turns["against_one"] = [[float(5 * i % 3) - 1.0] * n for i, n in enumerate(lengths)]
     found.turns["preference"] = [[float(7 * i % 5) - 2.0] * n for i, n in enumerate(lengths)]
     found.turns["tokens"] = [[float(len(turn)) for turn in row] for row in found.ids]
     found.turns["logp"] = [[-sum(rng.uniform(0, 1.5) for _ in turn) for turn in row] for row in found.ids]

@@ -361,10 +361,13 @@ def test_rules_that_learn_from_equal_groups_are_refused_with_a_filter_that_drops
         load_recipe("shop-quick", {"credit": "ngrpo", "filter": ours})
 
 
-def test_a_filter_that_drops_by_level_is_for_rules_that_learn_from_it() -> None:
-    """Writing-Zero takes values as advantages as they are, and drops groups in which nearly all are alike; `band` says nothing of that kind."""
+def test_a_filter_of_what_a_judge_says_wants_that_judge_and_goes_with_any_rule() -> None:
+    """Writing-Zero's drops groups by the draw that its judge made; where outcomes stood in its place it dropped those that solve most."""
+    refusal = refused({"filter": "writing_zero"})
+    assert "need against_one, which judge 'none' does not give" in refusal.cause
+    assert "judge: writing_zero" in refusal.remedy
     for credit in ("reinforce", "ngrpo"):
-        load_recipe("shop-quick", {"credit": credit, "filter": "writing_zero"})
+        load_recipe("shop-quick", {"credit": credit, "filter": "writing_zero", "judge": "writing_zero"})
         assert "filter 'band' drops them" in refused({"credit": credit, "filter": "band"}).cause
     judged = {"credit": "capo", "judge": "critic", "rollout.strategy": "vine", "reward": "success"}
     load_recipe("shop-quick", {**judged, "filter": "consensus"})  # it keeps by labels, of equal groups too

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+from torch import Tensor
+
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.judge.tournament import points
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
 from turnwise.trainers.kit.reward_edits import with_signals
+from turnwise.trainers.kit.stand_in import turns_of
 
 QUESTION = """\
 Two agents tried the same task. Compare how well each did it.
@@ -24,7 +28,12 @@ First write down two to five principles by which attempts at this very task shou
 Then hold both attempts against each principle, in a sentence or two. Then end with one line: `POINTS: a b`, two numbers from 0 to 10."""
 
 
-@component("judge", "writing_zero", paper="2506.00103", gives=("against_one",))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    turns_NK = turns_of(p)
+    return {"against_one": (torch.arange(len(turns_NK)) % 3 - 1)[:, None] * turns_NK}
+
+
+@component("judge", "writing_zero", paper="2506.00103", gives=("against_one",), stand_in=_stand_in)
 async def writing_zero(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[Group]:
     """1 where an attempt beats the group's temporary reference in both orders, −1 where not, 0 for the reference; on every turn.
 

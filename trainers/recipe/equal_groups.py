@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import torch
 
 from turnwise.errors import RecipeError
-from turnwise.registry import get_component
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.part import Part
@@ -21,9 +20,8 @@ from turnwise.trainers.recipe.schema import Recipe
 
 
 def losing_equal_groups(recipe: Recipe) -> Iterator[RecipeProblem]:
-    """A rule that learns from groups which the filter drops, unless that is what the filter says it is for."""
-    meant = "levels" in get_component("filter", recipe.filter.name).reads
-    if not meant and drops_equal_groups(recipe.filter) and learns_from_equal_groups(recipe.credit):
+    """A rule that learns from groups which the filter drops."""
+    if drops_equal_groups(recipe.filter) and learns_from_equal_groups(recipe.credit):
         yield RecipeProblem(
             f"credit {recipe.credit.name!r} learns from groups whose episodes all earned the same, and filter "
             f"{recipe.filter.name!r} drops them.",
@@ -34,12 +32,14 @@ def losing_equal_groups(recipe: Recipe) -> Iterator[RecipeProblem]:
 def drops_equal_groups(part: Part) -> bool:
     """Say whether a filter drops groups in which all failed or all succeeded, though the credit rule gives them something.
 
-    It does where it keeps the same outcome in a group whose episodes differ.
+    It does where it keeps the same outcome in a group whose episodes differ, and signals do not tell the groups apart.
 
-    >>> [drops_equal_groups(Part(name=name)) for name in ("informative", "ranked", "any", "consensus", "band")]
-    [False, False, False, False, True]
+    >>> [drops_equal_groups(Part(name=name)) for name in ("informative", "ranked", "any", "consensus", "writing_zero", "band")]
+    [False, False, False, False, False, True]
     """
-    batch = toy_turns(part.needs("filter"), drawn=[[0], [0], [1], [1], [1], [0]], group=[0, 0, 1, 1, 2, 2])
+    batch = toy_turns(
+        part.needs("filter"), drawn=[[0], [0], [1], [1], [1], [0]], group=[0, 0, 1, 1, 2, 2], alike=True
+    )
     weight_B = part.build("filter")(batch, torch.ones(6, 1, dtype=torch.float64))
     *equal, solved, failed = (weight_B > 0).tolist()
     return (failed and not any(equal[:2])) or (solved and not any(equal[2:]))

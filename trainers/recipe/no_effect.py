@@ -420,15 +420,18 @@ def toy_turns(
     group: Sequence[int] = (0, 0, 0, 1, 1, 1),
     drawn: Sequence[Sequence[float]] | None = None,
     positive: bool = False,
+    alike: bool = False,
 ) -> TurnBatch:
     """Trajectories in groups, with numbers for all these signals: to try out a rule or a filter.
 
-    There are six whose rewards are drawn by chance, unless they are given (``drawn``). Signals are below 0, or ``positive``.
+    There are six whose rewards are drawn by chance, unless they are given (``drawn``). Signals are below 0, or ``positive``;
+    ``alike``: they say the same of every turn.
     """
     rng = derive_rng("alone")
     rewards = drawn or [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
     measured = {
-        name: [[rng.uniform(-1, 0) + positive for _ in row] for row in rewards] for name in sorted(needs)
+        name: [[-0.5 if alike else rng.uniform(-1, 0) + positive for _ in row] for row in rewards]
+        for name in sorted(needs)
     }
     return turn_batch(
         rewards,
