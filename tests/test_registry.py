@@ -16,7 +16,7 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.blame import installed_plugins
 from turnwise.envs import registry
 from turnwise.envs.registry import get_suite, make, suite_tasks
-from turnwise.envs.sources import WRAP
+from turnwise.envs.sources import WRAP, load_class
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.tasks.core import Split
 
@@ -100,3 +100,18 @@ def test_a_class_of_gymnasium_that_is_registered_is_told_how_to_be_wrapped(
     with pytest.raises(EnvError, match=r"is no turnwise\.AgentEnv") as told:
         get_suite(f"{file}:Corridor")
     assert told.value.remedy == WRAP
+
+
+def test_who_names_a_class_that_is_not_there_is_told_those_that_are(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from turnwise.envs.craft.env import CraftEnv\n\n\nclass Sums(CraftEnv):\n    pass\n"
+    )
+    (tmp_path / "none.py").write_text("x = 1\n")
+    for file, name, remedy in (
+        ("mine.py", "Sum", "Did you mean 'Sums'?"),
+        ("mine.py", "Qwertz", "Environments in it: Sums."),
+        ("none.py", "Qwertz", "Environments in it: none."),
+    ):
+        with pytest.raises(EnvError) as refused:
+            load_class(f"{tmp_path / file}:{name}")
+        assert refused.value.remedy == remedy

@@ -35,6 +35,19 @@ def differences(base, other, required):
     return found + ["price"] * (other.price > base.price)
 
 
+def test_a_stuffed_listing_repeats_every_word_of_what_it_imitates_four_times(shop):
+    columns = shop.details
+    words, documents = [*columns.word_ids], columns.documents()
+    plain = len(documents[columns.base(0)])
+    assert {*np.flatnonzero(columns.stuffed_N)} == {i for i, one in enumerate(documents) if len(one) > plain}
+    for i in np.flatnonzero(columns.stuffed_N).tolist():
+        family = int(columns.family_N[i])
+        base = shop.product(columns.base(family))
+        hidden = sorted(words[word] for word in documents[i][plain:])
+        said = [*base.attributes, words[documents[columns.base(family)][columns.spec.titled]]]
+        assert hidden == sorted([*said, *columns.wanted(family).values()] * 4)
+
+
 @pytest.mark.slow
 def test_near_duplicates_differ_in_exactly_one_thing_from_their_base(shop):
     columns = shop.details

@@ -106,6 +106,16 @@ def test_a_request_breaks_nothing_and_changes_something(domain, operation):
     assert drawn >= 3
 
 
+@pytest.mark.parametrize(
+    ("domain", "operation"),
+    [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.rethink],
+)
+def test_who_changes_their_mind_can_want_something_else(domain, operation):
+    wishes = ((draft, wish_for(draft, operation)) for draft in begin(domain, operation.name))
+    final = ((wish, operation.rethink(draft, wish)) for draft, wish in wishes if wish)
+    assert any(second and second.arguments != first.arguments for first, second in final)
+
+
 @pytest.mark.parametrize(("domain", "operation", "rule"), REFUSALS)
 def test_what_is_refused_breaks_exactly_its_rule_first(domain, operation, rule):
     drawn, made = 0, domain_of(domain)

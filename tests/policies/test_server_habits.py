@@ -18,6 +18,7 @@ from turnwise.agents.policies.openai import openai as made_of_target
 from turnwise.agents.policies.options import PolicyOptions
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.policies.served.answers import AnswerForm, ServerRefusal, most_bytes, read_answer
+from turnwise.agents.policies.served.manners import Manners
 from turnwise.agents.policies.served.naming import ToolNames
 from turnwise.agents.policies.served.policy import OpenAIPolicy
 from turnwise.agents.policies.served.written import MessageForm, conversation
@@ -275,6 +276,33 @@ def test_nothing_is_learned_from_a_request_that_is_refused_in_any_form():
     assert (first.outcome, second.end) == (Outcome.INFRA_ERROR, EndReason.SOLVED)
     assert "temperature" in server.requests[-1]
     assert policy.notes == ()
+
+
+@pytest.mark.parametrize(
+    "taught",
+    [
+        Manners(left_out=frozenset({"top_k"})), Manners(limit_key="max_tokens"), Manners(needs_limit=True), Manners(most=9),
+        Manners(words_for_tools=True), *(Manners(form=MessageForm()._replace(**{name: value})) for name, value in {
+            "silence": 1, "left_out": frozenset({"x"}), "short_ids": True, "single_calls": True, "joined": True, "no_system": True,
+        }.items()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_one_request_taught_another_does_not_take_away(taught):
+    assert Manners().learned(taught) == taught
+    assert taught.learned(Manners()) == taught
+
+
+def test_a_server_that_takes_no_system_message_is_told_the_rules_by_the_user_once_it_said_so():
+    def answer(request):
+        if request["messages"][0]["role"] == "system":
+            return refused(400, "System role not supported")
+        return golden(request)
+
+    with serve(answer) as server:
+        first, second = play(make_policy(f"openai:m@{server.url}"), episodes=2)
+    assert (first.end, second.end) == (EndReason.SOLVED, EndReason.SOLVED)
+    assert [one["messages"][0]["role"] for one in server.requests].count("system") == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -141,12 +140,12 @@ async def warm_start(
     options: ImitationOptions,
     seed: int,
     on_step: Callable[[int, int, Mapping[str, float]], bool],
-    env_options: Mapping[str, Any] | None = None,
+    env_options: Mapping[str, Any] | None,
     *,
-    env_workers: int | WorkerPool = 0,
-    limits: Limits | None = None,
-    done: int = 0,
-    context: int = sys.maxsize,
+    env_workers: int | WorkerPool,
+    limits: Limits | None,
+    done: int,
+    context: int,
 ) -> None:
     """Train on demonstrations, each seen once, or on chats; the rate rises over 30 steps, then falls as a cosine to a tenth.
 
