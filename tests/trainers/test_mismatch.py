@@ -18,8 +18,9 @@ from turnwise.errors import TurnwiseError
 from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
 from turnwise.trainers.mismatch.case import OF_HALF, MismatchModels
 from turnwise.trainers.mismatch.choices import averaged, evidence
-from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling
+from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling, FaultPlace
 from turnwise.trainers.mismatch.deciding import detectors
+from turnwise.trainers.mismatch.faults import end_token
 from turnwise.trainers.mismatch.faults.quantized import Rounding, _rounded, rounded
 from turnwise.trainers.mismatch.faults.retokenized import _encoded_again
 from turnwise.trainers.mismatch.faults.truncated import _P, _SHARES_P
@@ -365,6 +366,32 @@ def test_an_end_that_the_framework_put_there_is_found(named, tokenizer, model):
     assert report.fault == "wrong_end_token"
     assert report.begins.token == LENGTH
     assert "not sampled" in report.said[0]
+
+
+@pytest.mark.parametrize(("short", "chance", "found"), [(6, 0.8, 1), (6, 0.01, 0), (4, 0.9, 0), (0, 0.9, 0)])
+def test_turns_that_a_limit_ended_do_not_hide_those_that_were_cut_off(monkeypatch, short, chance, found):
+    """Forty turns are as long as the limit lets them be, where the model would have gone on; a few are shorter, and would have ended."""
+    lengths = [12] * 40 + [5 + n for n in range(short)]
+    ids = [(9,) * length for length in lengths]
+
+    def asked_after(model, asked, ends):
+        return SimpleNamespace(end_N=np.log([chance if one.ids != ids[0] else 1e-4 for one in asked]))
+
+    monkeypatch.setattr(end_token, "distributions", asked_after)
+    last_M = np.cumsum(lengths) - 1
+    case = SimpleNamespace(
+        models=SimpleNamespace(ends=(2,), model=None),
+        rows=[SimpleNamespace(ids=one, number=n, turn=None) for n, one in enumerate(ids)],
+        row_N=np.repeat(range(len(ids)), lengths),
+        turn_N=np.zeros(sum(lengths), int),
+        token_N=np.concatenate([np.arange(length) for length in lengths]),
+        position_N=np.concatenate([np.arange(length) for length in lengths]),
+        found=SimpleNamespace(end_N=np.full(sum(lengths), math.log(0.01))),
+        place=lambda n: FaultPlace(int(case.row_N[n]), 0, int(case.token_N[n])),
+    )
+    told = [*end_token._cut_off(case, last_M)]
+    assert len(told) == found
+    assert all(one.begins == (40, 0, 4) for one in told)
 
 
 def test_a_reply_may_lose_its_control_tokens_and_white_space_on_its_way_through_text(tokenizer):

@@ -15,6 +15,8 @@ SURE = 1000.0
 SHARE = 0.6
 """Share of turns that have to show the same."""
 FEWEST = 5
+LIMITED = 0.8
+"""Share of turns without an end that are equally long, from which on a limit ended these."""
 
 
 @detects(cost=0)
@@ -75,15 +77,17 @@ def _another(case: MismatchCase, last_M: Ints) -> Iterator[Explanation]:
 
 
 def _cut_off(case: MismatchCase, last_M: Ints) -> Iterator[Explanation]:
-    """Turns of different lengths end without an end, and the model would have ended them there."""
+    """Turns of different lengths end without an end, and the model would have ended them there; those that a limit ended say nothing."""
     ends = set(case.models.ends)
     if not ends:
         return
     open_M = [int(n) for n in last_M if _id(case, int(n)) not in ends]
     lengths = Counter(int(case.token_N[n]) for n in open_M)
+    limit, at_limit = lengths.most_common(1)[0] if lengths else (0, 0)
+    if at_limit > LIMITED * len(open_M):
+        open_M = [n for n in open_M if case.token_N[n] < limit]
     if len(open_M) < FEWEST:
         return
-    usual = lengths.most_common(1)[0][1] / len(open_M)
     asked = [AskedPlaces(case.rows[case.row_N[n]].ids, (int(case.position_N[n]) + 1,)) for n in open_M[:80]]
     after_M = distributions(case.models.model, asked, case.models.ends).end_N
     beside_N = case.found.end_N[~np.isin(np.arange(len(case.row_N)), last_M)]
@@ -92,7 +96,7 @@ def _cut_off(case: MismatchCase, last_M: Ints) -> Iterator[Explanation]:
     # Whether the model would have ended there, against whether a limit happened to fall there.
     nats = float((np.log(chance_M + 1e-6) - np.log(typical + 1e-3)).sum())
     due = float((chance_M > 0.5).mean())
-    if usual > 0.8 or due < SHARE / 2 or nats < 10:
+    if due < SHARE / 2 or nats < 10:
         return
     n = open_M[int(np.argmax(chance_M > 0.5))]
     place = case.place(n)
