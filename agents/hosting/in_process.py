@@ -200,7 +200,7 @@ class OpenSession:
         return self.episode
 
     async def _ended(self, end: EndReason) -> Episode:
-        """Its episode, ended unless it was over: looked at on the loop, since a session is gone once its episode is over."""
+        """Its episode, ended unless it was over: asked on the loop, since a session is gone once its episode is over."""
         if self._hosted.episode.done():
             return self._hosted.episode.result()
         return await self._gateway._host.end(self._hosted.seat.name, end)
