@@ -15,6 +15,7 @@ from turnwise.agents.models.loading import load_causal, load_tokenizer
 from turnwise.agents.models.small import build_small_model
 from turnwise.cli.app import run as run_verb
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.mismatch import fitting
 from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
 from turnwise.trainers.mismatch.case import OF_HALF, MismatchModels
 from turnwise.trainers.mismatch.choices import averaged, evidence
@@ -276,10 +277,15 @@ def test_evidence_in_chosen_tokens_is_worth_1_on_average_where_there_is_no_fault
 
 
 def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(
-    named, tokenizer, model, other
+    named, tokenizer, model, monkeypatch
 ):
-    report = named(Talk(tokenizer, model, seen=lambda said, turn: f"@@ w {said} @@").rows(12))
+    asked = Talk(tokenizer, model, seen=lambda said, turn: f"@@ w {said} @@").rows(12)
+    report = named(asked)
     assert report.fault == "wrong_template"
+    with monkeypatch.context() as patched:
+        patched.setattr(fitting, "MOST_WORK", 0.0)
+        assert any("ask again on a GPU" in line for line in named(asked).said)
+    assert not any("ask again on a GPU" in line for line in report.said)
     trained = copy.deepcopy(model).train()
     optimizer = torch.optim.AdamW(trained.parameters(), lr=2e-3)
     for _ in range(4):

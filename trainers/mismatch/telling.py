@@ -9,6 +9,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import FLOAT32, MismatchCase
 from turnwise.trainers.mismatch.core import FaultPlace, MismatchReport, RankedFault
+from turnwise.trainers.mismatch.fitting import worth
 from turnwise.trainers.mismatch.weighed import Weighed
 
 TITLES = {
@@ -146,6 +147,11 @@ def _said(
         yield f"With this explanation {chosen.left:.1%} of the differences are left, on {chosen.tokens} tokens."
     elif chosen is not None and chosen.explanation.evidence < 500:
         yield f"The tokens are e^{chosen.explanation.evidence:.0f} times likelier so than under the model and the declared settings."
+    if chosen is None and case.felt and not worth(case):
+        yield (
+            "Weights and prompts that nobody named are told apart by a fit, which takes too long on a CPU with a model of this size: ask "
+            "again on a GPU, or name what may have run (--also)."
+        )
     if chosen is not None and rival is not None:
         ahead = chosen.explanation.evidence - rival.explanation.evidence
         if ahead < _NEAR:

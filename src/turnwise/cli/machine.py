@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from turnwise.envs.bench.memory import BenchmarkFigure
     from turnwise.tools.sandbox.bench import SandboxFigure
 
+    MeasuredFigure = BenchmarkFigure | SandboxFigure
+
 
 _BENCHMARKS = (
     "env", "rollout", "client", "env-workers", "gateway", "sandbox", "train", "update", "prefix", "async",
@@ -62,9 +64,7 @@ def bench(what: str, name: str = "", /, *, model: str = "", concurrency: int = 0
     return VerbResult(value, show)
 
 
-def _measured(
-    what: str, name: str, model: str, concurrency: int
-) -> Mapping[str, BenchmarkFigure | SandboxFigure]:
+def _measured(what: str, name: str, model: str, concurrency: int) -> Mapping[str, MeasuredFigure]:
     """Run a benchmark.
 
     Raises:
