@@ -52,7 +52,9 @@ def bench(what: str, name: str = "", /, *, model: str = "", concurrency: int = 0
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
     value = {
-        "name": " ".join(filter(None, (what, name, model, concurrency and f"--concurrency {concurrency}"))),
+        "name": " ".join(
+            filter(None, (what, name, model, f"--concurrency {concurrency}" if concurrency else ""))
+        ),
         "machine": machine,
         "figures": rows,
     }
@@ -70,6 +72,7 @@ def _measured(what: str, name: str, model: str, concurrency: int) -> Mapping[str
     Raises:
         NotFoundError: there is none of this name.
     """
+    from turnwise.agents.models.finding import find_model
     from turnwise.errors import NotFoundError, TurnwiseError
 
     match what:
@@ -81,7 +84,6 @@ def _measured(what: str, name: str, model: str, concurrency: int) -> Mapping[str
             return bench_env(name)
         case "rollout":
             from turnwise.agents.bench.rollout import bench_rollout, of_a_model
-            from turnwise.agents.models.finding import find_model
 
             if model:
                 load = of_a_model(concurrency or 64)
@@ -104,14 +106,12 @@ def _measured(what: str, name: str, model: str, concurrency: int) -> Mapping[str
 
             return bench_sandboxes([name] if name else ())
         case "train":
-            from turnwise.agents.models.finding import find_model
             from turnwise.trainers.bench.train import bench_train, of_a_model
 
             if model:
                 return bench_train(repeats=3, workload=of_a_model(find_model(model)))
             return bench_train()
         case "update":
-            from turnwise.agents.models.finding import find_model
             from turnwise.trainers.bench.update import bench_update, of_a_model
 
             if model:
