@@ -15,6 +15,7 @@ import bounds  # noqa: F401
 import chosen  # noqa: F401
 import compared  # noqa: F401
 import contexts  # noqa: F401
+import debated  # noqa: F401
 import discerning  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401

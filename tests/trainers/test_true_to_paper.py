@@ -156,6 +156,16 @@ PROBABILITIES = {
         "reward": [{"name": "from_signal", "signal": "gail"}, {"name": "weighted", "weights": {"gail": 1}}],
         "signals": [{"name": "gail", "spectral": True}],
     },
+    "debate": {
+        "judge": "debate",
+        "reward": {
+            "name": "own_probability",
+            "signal": "debate",
+            "weight": 5,
+            "outcome": 0.5,
+            "format": 0,
+        },
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
@@ -213,7 +223,8 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
     numbers = {
         "ONI": ("oni", 1.0, 0.25, 0.2),
         "Lipschitz GAIL": ("gail", 1.0, 0.9163, 0.9163),
-    }  # as rows 153 and 163 have them
+        "debate": ("debate", 0.2, 1.0, 5.1),
+    }  # as rows 153, 163 and 168 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])
