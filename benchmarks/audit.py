@@ -71,7 +71,7 @@ def measured(run: Path) -> dict[str, Any]:
 
 def row(name: str, found: Mapping[str, Any]) -> str:
     """One line of the table."""
-    tasks = " | ".join(str(found["tasks"][key]) for key in ("kept", "gained", "lost", "never"))
+    tasks = " | ".join(f"{found['tasks'][key]:.0f}" for key in ("kept", "gained", "lost", "never"))
     slope = number(found["slope"]) if found["slope"] else "too few validations"
     return (
         f"| {name} | {tasks} | {share(found['kept'])} | {share(found['new'])} | {slope} | "
