@@ -252,6 +252,23 @@ def test_settings_are_seen_in_log_probabilities_or_else_in_the_tokens(
     assert report.begins == (0, 0, 0)
 
 
+def test_tokens_that_rounding_puts_outside_of_the_declared_cut_are_no_fault(named, tokenizer, model):
+    """A flat distribution in bfloat16: the engine's twentieth token is the twenty-first here."""
+    flat = copy.deepcopy(model)
+    flat.get_output_embeddings().weight.data *= 0.25
+    half, declared = copy.deepcopy(flat).to(torch.bfloat16), {"temperature": 1.3, "top_k": 20}
+
+    def ask(engine, settings):
+        rows = [row | declared for row in Talk(tokenizer, engine, settings, raw=True).rows(48)]
+        read = [row_of(json.loads(json.dumps(row)), number) for number, row in enumerate(rows)]
+        return examine(read, MismatchModels(flat, tokenizer, ends=ends_of(tokenizer, ())))
+
+    assert ask(half, DeclaredSampling(1.3, top_k=20)).fault == "none"
+    without = ask(half, DeclaredSampling(1.3))
+    assert without.fault == "truncated_sampling"
+    assert "lie outside" in without.said[0]
+
+
 def test_a_setting_that_is_seldom_used_needs_more_evidence_and_its_rival_is_named(named, tokenizer, model):
     """On tokens alone a low top-p and a low temperature look alike; engines are seldom told a top-p below 0.7."""
     low, usual = (averaged([60.0 if p == one else -99.0 for p in _P], _SHARES_P) for one in (_P[2], _P[-3]))

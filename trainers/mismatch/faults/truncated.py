@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.trainers.mismatch.case import MismatchCase
 from turnwise.trainers.mismatch.choices import averaged, begins, evidence, usable
-from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, detects
+from turnwise.trainers.mismatch.core import Explanation, Floats, Ints, Truths, detects
 from turnwise.trainers.mismatch.sampled import ALL, Likeliest, betas, kept_as_declared
 
 _P = (*np.arange(0.3, 0.9, 0.05), *np.arange(0.9, 0.999, 0.01))
@@ -125,9 +125,17 @@ def _of_choices(case: MismatchCase) -> Iterator[Explanation]:
         begins=begins(case, found.part_N),
         data=best._asdict() | {"raw": True},
     )
-    outside_N = usable_N & (rank_N >= declared_N) & (declared_N < ALL)
+    outside_N = usable_N & (rank_N >= declared_N) & (declared_N < ALL) & _far(case, top, declared_N)
     if outside_N.sum() >= 3:
         yield from _not_applied(case, outside_N)
+
+
+def _far(case: MismatchCase, top: Likeliest, declared_N: Ints) -> Truths:
+    """Tokens that are further below the last one that is kept than rounding puts two of them in another order."""
+    beta_N = betas(case.declared_N)
+    last_N = np.clip(declared_N, 1, top.top_NK.shape[1]) - 1
+    edge_N = top.top_NK[np.arange(len(last_N)), last_N]
+    return case.found.tempered(beta_N) < edge_N - 2 * case.noise.largest * case.unit_N * beta_N
 
 
 def _not_applied(case: MismatchCase, outside_N: np.ndarray) -> Iterator[Explanation]:
