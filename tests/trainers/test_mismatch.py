@@ -16,8 +16,8 @@ from turnwise.agents.models.small import build_small_model
 from turnwise.cli.app import run as run_verb
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.mismatch import fitting
-from turnwise.trainers.mismatch.asking import ends_of, examine, located, mismatch
-from turnwise.trainers.mismatch.case import OF_HALF, MismatchModels
+from turnwise.trainers.mismatch.asking import READ, ends_of, examine, located, mismatch
+from turnwise.trainers.mismatch.case import OF_HALF, MismatchModels, prepare
 from turnwise.trainers.mismatch.choices import averaged, evidence
 from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling, FaultPlace
 from turnwise.trainers.mismatch.deciding import detectors
@@ -180,6 +180,16 @@ def test_a_log_of_the_model_itself_has_no_fault_in_any_precision(named, tokenize
     assert (report.fault, report.begins) == ("none", None)
     half = Talk(tokenizer, copy.deepcopy(model).to(torch.bfloat16)).rows(4)
     assert named(half).fault == "none"
+    flat = copy.deepcopy(model)
+    flat.get_output_embeddings().weight.data *= (
+        0.25  # half precision moves it by less than the digits of float32
+    )
+    finer = [row_of(row, n) for n, row in enumerate(Talk(tokenizer, copy.deepcopy(flat).half()).rows(24))]
+    models = MismatchModels(flat, tokenizer, ends=ends_of(tokenizer, ()))
+    assert (
+        prepare(finer, models, READ)[0].noise.mean > 1e-4
+    )  # bfloat16's, and not the part of it that float32 is given
+    assert examine(finer, models).fault == "none"
     declared = DeclaredSampling(0.7, 0.9)
     rows = [row | {"temperature": 0.7, "top_p": 0.9} for row in Talk(tokenizer, model, declared).rows()]
     assert named(rows).fault == "none"

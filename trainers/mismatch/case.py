@@ -33,8 +33,8 @@ NOTHING = 0.05
 FEWEST, FEW_SHARE = 8, 0.01
 """Tokens that have to be affected, and their share in the log, before anything is said of them."""
 EXACT_SHARE, OF_HALF = 0.2, 0.02
-"""Tokens that agree to the digits of float32, of those that could differ: from this share on the engine did not compute in half precision, whose rounding
-leaves one in fifty of them. Its rounding is then this part of half precision's, two hundred times float32's own."""
+"""Tokens that agree to the digits of float32, and to a hundredth of what bfloat16 does, of those that could differ: from this share on the engine did not compute
+in half precision. Its rounding is then taken for this part of half precision's."""
 _OF_NOISE = 400
 _SURE = 0.05
 """Added to each token's unit, so that tokens that are nearly certain are not divided by nothing."""
@@ -304,15 +304,15 @@ def _rounding(case: MismatchCase) -> RoundingNoise:
     moved_N = case.by_another(in_half(case.models.model, torch.bfloat16), index_M)
     size_M = (np.abs(moved_N - case.expected_N) / case.unit_N)[index_M]
     size_M = size_M[np.isfinite(size_M)]
-    part = OF_HALF if _exact_in_part(case) else 1.0
+    part = OF_HALF if _exact_in_part(case, float(size_M.mean())) else 1.0
     return RoundingNoise(*(part * float(one) for one in (size_M.mean(), size_M.std(), size_M.max())))
 
 
-def _exact_in_part(case: MismatchCase) -> bool:
-    """Tell that the engine computed in float32, by tokens of which neither the model nor what was cut off made one certain."""
+def _exact_in_part(case: MismatchCase, rounding: float) -> bool:
+    """Tell that the engine computed in float32, by tokens of which neither the model nor what was cut off made one certain; ``rounding`` is bfloat16's."""
     could_differ_N = case.known_N & (case.unit_N > 0.3) & (case.expected_N < -0.1)
     size_M = np.abs(case.gap_N / case.unit_N)[could_differ_N]
-    return len(size_M) >= FEWEST and float(np.mean(size_M <= FLOAT32)) >= EXACT_SHARE
+    return len(size_M) >= FEWEST and float(np.mean(size_M <= min(FLOAT32, rounding / 100))) >= EXACT_SHARE
 
 
 def runs(numbers: Iterable[int]) -> list[list[int]]:
