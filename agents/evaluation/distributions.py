@@ -56,7 +56,12 @@ def t_quantile(p: float, freedom: float) -> float:
 
     >>> round(t_quantile(0.975, 2), 5), round(t_quantile(0.025, 1), 4)
     (4.30265, -12.7062)
+
+    Raises:
+        ValueError: p is no such chance, or there are no degrees of freedom.
     """
+    if not 0 < p < 1 or freedom <= 0:
+        raise ValueError(f"Student's t with {freedom:g} degrees of freedom has no quantile at {p:g}.")
     if p == 0.5:
         return 0.0
     tail = min(p, 1 - p)

@@ -32,6 +32,12 @@ def test_the_quantile_of_t_is_scipys(freedom: float) -> None:
         assert t_quantile(p, freedom) == pytest.approx(stats.t.ppf(p, freedom), rel=2e-9)
 
 
+@pytest.mark.parametrize(("p", "freedom"), [(0.0, 3), (1.0, 3), (1.2, 3), (-0.1, 3), (0.9, 0), (0.9, -1)])
+def test_a_quantile_of_t_that_is_not_there_is_refused(p: float, freedom: float) -> None:
+    with pytest.raises(ValueError, match="has no quantile"):
+        t_quantile(p, freedom)
+
+
 def test_the_normal_distribution_is_scipys() -> None:
     for p in (1e-9, 0.025, 0.5, 0.9, 0.975, 0.9999):
         assert normal_quantile(p) == pytest.approx(stats.norm.ppf(p), rel=1e-12, abs=1e-12)

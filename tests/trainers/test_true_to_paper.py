@@ -156,6 +156,10 @@ PROBABILITIES = {
         "reward": [{"name": "from_signal", "signal": "gail"}, {"name": "weighted", "weights": {"gail": 1}}],
         "signals": [{"name": "gail", "spectral": True}],
     },
+    "HC-RLHF": {
+        "reward": {"name": "from_signal", "signal": "hc_rlhf"},
+        "signals": [{"name": "hc_rlhf", "limit": 0.05}],
+    },
     "debate": {
         "judge": "debate",
         "reward": {
@@ -223,8 +227,9 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
     numbers = {
         "ONI": ("oni", 1.0, 0.25, 0.2),
         "Lipschitz GAIL": ("gail", 1.0, 0.9163, 0.9163),
+        "HC-RLHF": ("hc_rlhf", 1.0, 0.3898, 1.3898),
         "debate": ("debate", 0.2, 1.0, 5.1),
-    }  # as rows 153, 163 and 168 have them
+    }  # as rows 153, 163, 256 and 168 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])

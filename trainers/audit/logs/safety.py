@@ -32,7 +32,7 @@ def safety(
     Ours (``exact``), for costs from 0 to 1, is Clopper's and Pearson's for costs that are 0 or 1, else Hoeffding's and Bentkus's: of policies whose true mean is
     above the limit at most δ pass, whatever their costs are distributed like. Tasks are drawn independently, so that the cost of a task is the mean of
     its episodes, and n counts tasks. The episodes must be held out: of tasks that nothing was chosen by. Theirs keeps the policy
-    before where the test fails; here the exit code is 1. Left out: the training against a pessimistic cost.
+    before where the test fails; here the exit code is 1. The training against a pessimistic cost is the signal `hc_rlhf`.
 
     Worked by hand, the costs of ten episodes: mean −.6, sd .3712, t = 1.3830, bound −.4377. Where no harm is seen on 45 tasks the bound
     is 1 − .1^(1/45) = .0499, on 44 it is above .05.
