@@ -190,23 +190,28 @@ class ModelPolicy:
         ]
         return await self.score_tokens(texts)
 
-    async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
+    async def yes_no(self, questions: Sequence[str | GivenReply]) -> list[YesNo]:
         """Chances that the answer to each question begins with yes, and with no; :data:`NEITHER` to one without room.
 
-        The first token counts in which the two replies differ.
+        A reply that was begun goes on with either word. The first token counts in which the two replies differ.
 
         Raises:
             EngineError: the engine cannot score.
         """
-        yes, no = (self.renderer.reply_ids(Message("assistant", word)) for word in ("Yes", "No"))
-        differ = next(n for n, (a, b) in enumerate(zip(yes, no, strict=False), 1) if a != b)
-        prompts = [self.renderer.start([Message("user", question)]) for question in questions]
-        room = self.engine.context_length - differ
-        texts = [
-            ScoredTokens(one, word[:differ]) for one in prompts if len(one) <= room for word in (yes, no)
-        ]
+        pairs = [self._either_answer(question) for question in questions]
+        fits = [len(yes.prompt) + len(yes.reply) <= self.engine.context_length for yes, _ in pairs]
+        texts = [one for pair, room in zip(pairs, fits, strict=True) if room for one in pair]
         found = iter([told[-1] for told in await self.score_tokens(texts)])
-        return [YesNo(next(found), next(found)) if len(one) <= room else NEITHER for one in prompts]
+        return [YesNo(next(found), next(found)) if room else NEITHER for room in fits]
+
+    def _either_answer(self, question: str | GivenReply) -> tuple[ScoredTokens, ScoredTokens]:
+        """Replies of yes and of no, up to the first token in which they differ."""
+        given = GivenReply([Message("user", question)], "") if isinstance(question, str) else question
+        prompt = self.renderer.start(given.messages)
+        words = (f"{given.text} yes", f"{given.text} no") if given.text else ("Yes", "No")
+        yes, no = (self.renderer.reply_ids(Message("assistant", said)) for said in words)
+        differ = next(n for n, (a, b) in enumerate(zip(yes, no, strict=False), 1) if a != b)
+        return ScoredTokens(prompt, yes[:differ]), ScoredTokens(prompt, no[:differ])
 
     async def score_tokens(self, texts: Sequence[ScoredTokens]) -> list[tuple[float, ...]]:
         """The log-probability of each token of some replies, each after the tokens of its prompt, at temperature 1.

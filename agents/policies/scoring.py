@@ -69,8 +69,8 @@ class Scorer(Protocol):
         """The log-probability of each token of each reply, at temperature 1, its end of turn among them."""
         ...
 
-    async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
-        """Chances that the answer to each question begins with yes, and with no."""
+    async def yes_no(self, questions: Sequence[str | GivenReply]) -> list[YesNo]:
+        """Chances that the answer to each question begins with yes, and with no; of a reply that was begun, that it goes on so."""
         ...
 
 

@@ -8,6 +8,7 @@ MARK = "answer:"
 TAIL = 80
 """Characters at the end of a message in which an answer must begin, so that only the last one counts (RM-R1)."""
 _LONGEST = 4000
+_VERDICT = re.compile(r"\b(?:yes|no)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -43,6 +44,29 @@ def choice(answer: str, offers: tuple[str, ...], *, exactly: bool = False) -> st
         one for word in said for one in offers if word == one or (not exactly and word.lower() == one.lower())
     }
     return found.pop() if len(found) == 1 else ""
+
+
+def before_last_verdict(message: str, verdicts: int) -> str | None:
+    """A message up to the last of so many verdicts, yes or no; None where its answer has another number of them, or other words.
+
+    >>> before_last_verdict("It looks first. answer: yes no , no .", 3), before_last_verdict("answer: yes no", 3)
+    ('It looks first. answer: yes no ,', None)
+    """
+    each = verdicts_of(said(message))
+    if each is None or len(each) != verdicts:
+        return None
+    *_, last = _VERDICT.finditer(message)
+    return message[: last.start()].rstrip()
+
+
+def verdicts_of(answer: str) -> list[bool] | None:
+    """The verdicts of an answer, True for yes; None where it has another word.
+
+    >>> verdicts_of("Yes, no"), verdicts_of("yes and no")
+    ([True, False], None)
+    """
+    words = re.findall(r"\w+", answer[:_LONGEST].lower())
+    return [word == "yes" for word in words] if {"yes", "no"}.issuperset(words) else None
 
 
 def numbers(answer: str) -> list[float]:

@@ -22,7 +22,8 @@ class JudgingEnv(AgentEnv[JudgingState]):
     """One answer, which ends the episode; the outcome says how near it comes, and is 1 where it is right.
 
     ``worst`` is paid for what is wrong and for what is no answer where less would be (RM-R1: −1, and +1 for what is right);
-    ``marked`` is paid for the form, one ``answer:`` in the last 80 characters (UI-Shift and Think-RM: 1).
+    ``marked`` is paid for the form, one ``answer:`` in the last 80 characters (UI-Shift and Think-RM: 1). Messages of fewer words than
+    ``least``, or of more than ``most``, are no answer (ThinkPRM's bounds of a chain; 0: none).
     """
 
     system = "Read what an agent did. End with one line: answer: and what is asked for."
@@ -36,10 +37,11 @@ class JudgingEnv(AgentEnv[JudgingState]):
     blocking: ClassVar[bool] = False
 
     def __init__(
-        self, *, shaping: float = 0.0, worst: float = 0.0, marked: float = 0.0, render_mode: str | None = None
-    ) -> None:
+        self, *, shaping: float = 0.0, worst: float = 0.0, marked: float = 0.0, least: int = 0, most: int = 0,
+        render_mode: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(shaping=shaping, render_mode=render_mode)
-        self.worst, self.marked = worst, marked
+        self.worst, self.marked, self.least, self.most = worst, marked, least, most
         if marked:
             self.reward_components = {**self.reward_components, "marked": RewardKind.STEP}
 
@@ -52,7 +54,9 @@ class JudgingEnv(AgentEnv[JudgingState]):
 
     def transition(self, state: JudgingState, action: Message) -> Transition[JudgingState]:
         options, answer = self.task.options, said(action.content)
-        grade = GRADES[options["ask"]](answer, options["truth"])
+        length = len(action.content.split())
+        bounded = length >= self.least and (not self.most or length <= self.most)
+        grade = GRADES[options["ask"]](answer, options["truth"]) if bounded else None
         rewards = {"outcome": self._paid(options["ask"], grade)}
         if self.marked:
             rewards["marked"] = self.marked * is_marked(action.content)

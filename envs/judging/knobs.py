@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import pydantic
 
 Ask: TypeAlias = Literal[
-    "verdict", "cut", "score", "pair", "strength", "rank", "step", "first", "inverse", "fill", "order", "next", "middle"
+    "verdict", "cut", "score", "pair", "strength", "rank", "step", "first", "chain", "inverse", "fill", "order", "next", "middle"
 ]  # fmt: skip
 
 

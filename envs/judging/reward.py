@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
-from turnwise.envs.judging.actions import choice, numbers
+from turnwise.envs.judging.actions import choice, numbers, verdicts_of
 from turnwise.envs.judging.drawing import words
 from turnwise.envs.judging.verdicts import STRONGEST
 from turnwise.tasks.core import Json
@@ -76,6 +76,17 @@ def _number(answer: str, truth: Json) -> float | None:
     return float(found[0] == truth) if len(found) == 1 else None
 
 
+def chained(answer: str, truth: Json) -> float | None:
+    """1 where every verdict is right, on each act and last on all; 0 with any that is wrong (ThinkPRM, Khalifa et al. 2025).
+
+    >>> truth = [True, False, False]
+    >>> [chained(said, truth) for said in ("yes no no", "yes, no, yes", "yes no", "yes and no")]
+    [1.0, 0.0, None, None]
+    """
+    found = verdicts_of(answer)
+    return float(found == truth) if found is not None and len(found) == len(truth) else None
+
+
 def same_act(answer: str, truth: Json) -> float | None:
     """1 where the words are the same (UI-Shift, Gao et al. 2025: the parsed action).
 
@@ -125,6 +136,6 @@ def begins(answer: str, truth: Json) -> float | None:
 
 
 GRADES: Mapping[str, Callable[[str, Json], float | None]] = {
-    "verdict": _yes, "cut": _yes, "score": brier, "pair": _side, "strength": strength, "rank": kendall, "step": _yes, "first": _number,
+    "verdict": _yes, "cut": _yes, "score": brier, "pair": _side, "strength": strength, "rank": kendall, "step": _yes, "first": _number, "chain": chained,
     "inverse": same_act, "fill": filled, "order": ordered, "next": begins, "middle": begins,
 }  # fmt: skip

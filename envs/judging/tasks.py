@@ -25,6 +25,7 @@ _NEEDS = {
     "rank": "several attempts at one task that were paid differently",
     "step": "turns that a judge has labelled (`judge: gold` in a run, or `python -m turnwise.trainers.lab.labelled LOG OUT`)",
     "first": "turns that a judge has labelled (`judge: gold` in a run, or `python -m turnwise.trainers.lab.labelled LOG OUT`)",
+    "chain": "turns that a judge has labelled (`judge: gold` in a run, or `python -m turnwise.trainers.lab.labelled LOG OUT`)",
 }
 
 

@@ -1,4 +1,4 @@
-"""Questions about single turns: was this step right, and which is the first that was not."""
+"""Questions about single turns: was this step right, which is the first that was not, and was each of them."""
 
 from __future__ import annotations
 
@@ -61,4 +61,36 @@ def first(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestio
     return JudgingQuestion(text, str(number), number, tuple(str(n) for n in range(len(one.turns) + 1)))
 
 
-DRAWS: dict[str, Draw] = {"step": step, "first": first}
+@once_per_book
+def _checked(book: EpisodeBook) -> Mapping[Hashable, Mapping[bool, Sequence[AttemptPart]]]:
+    """Attempts up to each turn until which all are labelled, by whether all were right."""
+    return strata(
+        (AttemptPart(one, k), not any(turn.wrong for turn in one.turns[:k]))
+        for one in book.episodes
+        for k in range(1, len(one.turns) + 1)
+        if all(turn.wrong is not None for turn in one.turns[:k])
+    )
+
+
+def chain(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion | None:
+    """Ask for a verdict on each act and on all of them: all are right as often as not, at each length and each last verb."""
+    right = rng.random() < 0.5
+    part = balanced(rng, right, _checked(book))
+    if part is None:
+        return None
+    each = [not turn.wrong for turn in part.episode.turns[: part.turns]]
+    some = [[rng.random() < 0.5 for _ in each] for _ in range(8)]
+    offers = dict.fromkeys(_chained(one) for one in (each, [True] * len(each), *some))
+    return JudgingQuestion(chain_question(part), _chained(each), [*each, right], (*offers,))
+
+
+def chain_question(part: AttemptPart) -> str:
+    """The question for a verdict on each act of an attempt, up to one of its turns, and on all of them."""
+    return f"{played(part)}\n\nIs each act right ? yes or no for one after the other , and once more whether all are"
+
+
+def _chained(each: Sequence[bool]) -> str:
+    return " ".join(("no", "yes")[right] for right in (*each, all(each)))
+
+
+DRAWS: dict[str, Draw] = {"step": step, "first": first, "chain": chain}

@@ -86,6 +86,25 @@ def test_a_given_reply_and_yes_or_no_are_scored_as_one_forward_pass_says(policy:
     assert found != other
 
 
+def test_a_reply_that_was_begun_goes_on_with_yes_or_no_in_its_own_place(policy: ModelPolicy) -> None:
+    model, renderer = policy.engine.model, policy.renderer  # pyright: ignore
+    told, begun = [Message("system", "A question"), Message("user", "Is it so?")], "Yes, it is not so."
+    (found,) = asyncio.run(policy.yes_no([GivenReply(told, begun)]))
+    prompt = renderer.start(told)
+    replies = [renderer.reply_ids(Message("assistant", f"{begun} {word}")) for word in ("yes", "no")]
+    differ = next(n for n, (a, b) in enumerate(zip(*replies, strict=False)) if a != b)
+    assert differ > 3
+    with torch.no_grad():
+        own = [model(torch.tensor([[*prompt, *one]])).logits[0].log_softmax(-1) for one in replies]
+    at = len(prompt) + differ - 1
+    expected = [logp[at, one[differ]].item() for logp, one in zip(own, replies, strict=True)]
+    assert (found.yes, found.no) == pytest.approx(tuple(expected), abs=1e-4)
+    (alone,) = asyncio.run(policy.yes_no([GivenReply(told, "")]))
+    assert alone != found
+    with pytest.raises(EngineError, match="only samples"):
+        asyncio.run(ModelPolicy(RecordedEngine([], version=0), renderer).yes_no([GivenReply(told, begun)]))
+
+
 def test_a_question_without_room_is_not_answered_and_a_text_without_room_is_refused(
     policy: ModelPolicy,
 ) -> None:
@@ -136,6 +155,15 @@ def test_a_server_tells_yes_and_no_by_its_likeliest_tokens() -> None:
     with scorer(lambda asked: listing(Maybe=-0.1)) as (model, _):
         (found,) = asyncio.run(model.yes_no(["Is it so?"]))
     assert not found.readable
+
+
+def test_a_server_goes_on_with_a_reply_that_was_begun() -> None:
+    with scorer(lambda asked: listing(yes=-0.2, no=-1.8)) as (model, server):
+        (found,) = asyncio.run(model.yes_no([GivenReply([Message("user", "Is it so?")], "So. answer:")]))
+    assert round(found.chance, 4) == 0.832
+    (asked,) = server.requests
+    assert (asked["continue_final_message"], asked["add_generation_prompt"]) == (True, False)
+    assert asked["messages"][-1] == {"role": "assistant", "content": "So. answer:"}
 
 
 def test_a_server_of_vllm_scores_a_given_reply() -> None:

@@ -124,6 +124,46 @@ def test_a_solution_is_cut_to_its_first_sentence_and_is_none(log):
         )
 
 
+def test_a_chain_is_right_where_every_verdict_is_and_its_length_is_within_bounds():
+    """ThinkPRM keeps the chains all of whose verdicts are those of the labels, in the form that was asked for."""
+    tasks = list(suite_tasks(get_suite("judging:chain:"), Split.TRAIN, 60))
+    assert 15 < sum(task.gold.endswith("yes") for task in tasks) < 45
+    for task in tasks:
+        *each, whole = task.gold.split()
+        assert len(each) == task.prompt.count(" > ")
+        assert whole == ("no" if "no" in each else "yes")
+    task = next(one for one in tasks if one.gold.startswith("yes") and len(one.gold.split()) == 4)
+    chain = f"First this, and no more.\nanswer: {task.gold}"
+    assert answered(task, chain).reward == 1.0
+    assert answered(task, f"answer: {', '.join(task.gold.split())}.").reward == 1.0
+    for k, word in enumerate(said := task.gold.split()):
+        other = [*said[:k], {"yes": "no", "no": "yes"}[word], *said[k + 1 :]]
+        step = answered(task, f"answer: {' '.join(other)}")
+        assert (step.reward, step.info["details"]["malformed"]) == (0.0, False)
+    for unread in (" ".join(said[1:]), f"{task.gold} no", " and ".join(said)):
+        assert answered(task, f"answer: {unread}").info["details"]["malformed"]
+    length = len(chain.split())
+    for bounds, reward in (
+        ({"least": length, "most": length}, 1.0),
+        ({"least": length + 1}, 0.0),
+        ({"most": length - 1}, 0.0),
+    ):
+        step = answered(task, chain, **bounds)
+        assert (step.reward, step.info["details"]["malformed"]) == (reward, reward == 0.0)
+
+
+def test_demonstrations_are_the_chains_whose_verdicts_are_all_right(log, tmp_path):
+    told, chains = tmp_path / "told.jsonl.zst", tmp_path / "chains"
+    labelled(log, told)
+    suite = f"judging:chain:{told}"
+    played = turnwise.rollout(
+        suite, "scripted:demonstrator", episodes=24, k=4, log=chains / "episodes.jsonl.zst"
+    )
+    right = [one.trajectory.turns[0].action.content == f"answer: {one.task.gold}" for one in played]
+    assert [one.success for one in played] == right
+    assert 0 < sum(right) < len(right)
+
+
 def test_an_answer_is_read_in_the_end_of_a_text_of_any_length():
     (task,) = suite_tasks(get_suite("judging/verdict"), Split.TRAIN, 1)
     wrong = {"yes": "no", "no": "yes"}[task.gold]

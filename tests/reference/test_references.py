@@ -12,6 +12,7 @@ import alike  # noqa: F401
 import allocated  # noqa: F401
 import augmented  # noqa: F401
 import bounds  # noqa: F401
+import chained  # noqa: F401
 import charged  # noqa: F401
 import chosen  # noqa: F401
 import compared  # noqa: F401

@@ -170,6 +170,14 @@ PROBABILITIES = {
             "format": 0,
         },
     },
+    "ThinkPRM": {
+        "judge": {"name": "think_prm", "policy": "self", "chains": 8},
+        "reward": [
+            {"name": "from_signal", "signal": "think_prm", "form": "last"},
+            {"name": "weighted", "weights": {"think_prm": 1}},
+        ],
+        "source": [{"name": "stored", "path": "chains/episodes.jsonl.zst", "solved": True}],
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
@@ -230,6 +238,8 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
         "HC-RLHF": ("hc_rlhf", 1.0, 0.3898, 1.3898),
         "debate": ("debate", 0.2, 1.0, 5.1),
     }  # as rows 153, 163, 256 and 168 have them
+        "ThinkPRM": ("think_prm", 1.0, 0.832, 0.832),
+    }  # as rows 148, 153, 163 and 168 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])

@@ -44,9 +44,13 @@ class _Answered(NamedTuple):
 
 
 class JudgeQuestion(AgentEnv[str]):
-    """One question; the answer ends the episode."""
+    """One question, below a system message if there is one; the answer ends the episode."""
 
     blocking, gold_known = False, False
+
+    def __init__(self, system: str = "") -> None:
+        super().__init__()
+        self.system = system
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -126,7 +130,11 @@ def _answered(policy: Policy) -> dict[Json, str]:
 
 
 async def ask(
-    policy: Policy, questions: Sequence[str], *names: Json, form: VerdictForm | None = None
+    policy: Policy,
+    questions: Sequence[str],
+    *names: Json,
+    form: VerdictForm | None = None,
+    system: str = "",
 ) -> list[str]:
     """The policy's answers, in order. ``names`` make repeated questions different samples.
 
@@ -144,13 +152,13 @@ async def ask(
     began = time.monotonic()
 
     async def one(question: str) -> str:
-        key = (policy.version, question, *names)
+        key = (policy.version, system, question, *names)
         async with free:
             if key in known:
                 charge(questions=1, known=1)
                 return known[key]
             may_ask()
-            reply = await answer(policy, question, *names, form=form)
+            reply = await answer(policy, question, *names, form=form, system=system)
         said = reply.message.content if reply is not None else ""
         known[key] = in_lines(said, form) if form else said
         if len(known) > REMEMBERED:
@@ -178,7 +186,7 @@ class _HeldToForm:
 
 
 async def answer(
-    policy: Policy, question: str, *names: Json, form: VerdictForm | None = None
+    policy: Policy, question: str, *names: Json, form: VerdictForm | None = None, system: str = ""
 ) -> Reply | None:
     """The policy's answer with what it took; None if it had no room for one.
 
@@ -191,7 +199,8 @@ async def answer(
     if form is not None and isinstance(policy, StructuredPolicy):
         asked = _HeldToForm(policy, form.schema, policy.name, policy.version)
         question = f"{question}\n\n{form.told}"
-    episode = await rollout_episode(JudgeQuestion(), asked, Task("judge", question), seed=seed, limits=limits)
+    env, task = JudgeQuestion(system), Task("judge", question)
+    episode = await rollout_episode(env, asked, task, seed=seed, limits=limits)
     turns = episode.trajectory.turns if episode.trajectories else ()
     if turns:
         told = turns[-1].reply.served.usage

@@ -34,7 +34,7 @@ from turnwise.agents.policies.served.answers import (
 )
 from turnwise.agents.policies.served.manners import LIMITS, OWN_LIMIT, Manners, after_refusal, droppable
 from turnwise.agents.policies.served.naming import ToolNames
-from turnwise.agents.policies.served.scores import FIRST, OPENED, WHOLE, prompt_logps, yes_no_of
+from turnwise.agents.policies.served.scores import FIRST, NEXT, OPENED, WHOLE, prompt_logps, yes_no_of
 from turnwise.agents.policies.served.written import (
     MessageForm,
     conversation,
@@ -233,14 +233,23 @@ class OpenAIPolicy:
 
         return list(await asyncio.gather(*map(one, replies)))
 
-    async def yes_no(self, questions: Sequence[str]) -> list[YesNo]:
+    async def yes_no(self, questions: Sequence[str | GivenReply]) -> list[YesNo]:
         """Chances that the answer to each question begins with yes, and with no, among the tokens that the server lists.
+
+        A reply that was begun needs a server that goes on with it (``continue_final_message``: vLLM, SGLang).
 
         Raises:
             EngineError: the server does not tell them, cannot be reached or refuses.
         """
-        asked = (self._told([Message("user", question)], FIRST) for question in questions)
-        return [yes_no_of(answer, self.name) for answer in await asyncio.gather(*asked)]
+
+        async def one(question: str | GivenReply) -> YesNo:
+            if isinstance(question, str):
+                told = await self._told([Message("user", question)], FIRST)
+            else:
+                told = await self._told([*question.messages, Message("assistant", question.text)], NEXT)
+            return yes_no_of(told, self.name)
+
+        return list(await asyncio.gather(*map(one, questions)))
 
     async def _told(self, messages: Sequence[Message], keys: Mapping[str, Json]) -> object:
         """The server's whole answer to a request for log-probabilities."""

@@ -15,6 +15,8 @@ LISTED = 20
 """Tokens that are asked for; servers list no more."""
 FIRST: Mapping[str, Json] = {"logprobs": True, "top_logprobs": LISTED, "max_tokens": 1}
 """Keys with which the likeliest first tokens of an answer are asked for."""
+NEXT: Mapping[str, Json] = {**FIRST, "add_generation_prompt": False, "continue_final_message": True}
+"""The same of the next token of an answer that is the prompt's last message, and goes on."""
 OPENED: Mapping[str, Json] = {"prompt_logprobs": 0, "max_tokens": 1, "add_generation_prompt": True}
 """Keys with which the tokens of a prompt are asked for, up to where the answer begins."""
 WHOLE: Mapping[str, Json] = {**OPENED, "add_generation_prompt": False}
