@@ -74,13 +74,13 @@ async def think_prm(
             turns = len(group[i].trajectory.turns)
             asked[g, i] = [_part(group[i], k) for k in (range(1, turns + 1) if of == "turns" else [turns])]
     scores = await _scores(judge_policy(policy), itertools.chain(*asked.values()), chains)
-    judged = [list(group) for group in groups]
+    judged: dict[tuple[int, int], Episode] = {}
     for (g, i), parts in asked.items():
         told = [scores[part] for part in parts]
         turns = len(groups[g][i].trajectory.turns)
         each = told if of == "turns" else told * turns
-        judged[g][i] = with_signals(groups[g][i], [{"think_prm": x} for x in each])
-    return judged
+        judged[g, i] = with_signals(groups[g][i], [{"think_prm": x} for x in each])
+    return [[judged.get((g, i), one) for i, one in enumerate(group)] for g, group in enumerate(groups)]
 
 
 async def _scores(judge: Policy, asked: Iterable[_JudgedPart], chains: int) -> dict[_JudgedPart, float]:
