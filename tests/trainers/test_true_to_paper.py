@@ -237,9 +237,8 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
         "Lipschitz GAIL": ("gail", 1.0, 0.9163, 0.9163),
         "HC-RLHF": ("hc_rlhf", 1.0, 0.3898, 1.3898),
         "debate": ("debate", 0.2, 1.0, 5.1),
-    }  # as rows 153, 163, 256 and 168 have them
         "ThinkPRM": ("think_prm", 1.0, 0.832, 0.832),
-    }  # as rows 148, 153, 163 and 168 have them
+    }  # as rows 148, 153, 163, 168 and 256 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])
