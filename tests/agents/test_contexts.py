@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,13 +50,16 @@ class LongCount(AgentEnv[int]):
 
 
 register("test/LongCount-v0", f"{__name__}:LongCount", "Counts.")
-TOKENIZER = train_tokenizer(
-    ["Count to two hundred. turn 1 was counted go stop I counted note fold 0123456789"] * 4, vocab_size=300
-)
+
+
+@cache
+def tokenizer() -> Any:
+    text = "Count to two hundred. turn 1 was counted go stop I counted note fold 0123456789"
+    return train_tokenizer([text] * 4, vocab_size=300)
 
 
 def renderer(context: Look | None, tools: str = "none") -> Renderer:
-    return Renderer(TOKENIZER, tools_format=tools, context=context)
+    return Renderer(tokenizer(), tools_format=tools, context=context)
 
 
 def play(
@@ -169,7 +174,7 @@ def test_a_note_takes_no_turn_and_stays_when_turns_go() -> None:
     assert turns[1].reply.memory == MemoryMark(told=turns[2].observation)
     assert [message.content for message in turns[2].observation] == ["Noted."]
     assert turns[2].reply.parent == PREVIOUS
-    told = TOKENIZER.decode(list(engine.asked[-1].prompt_ids))
+    told = tokenizer().decode(list(engine.asked[-1].prompt_ids))
     assert "Your notes:\nI counted one" in told
     assert "turn 3 was counted" not in told
     assert from_line(to_line(Record(episode))) == Record(episode)
@@ -187,7 +192,7 @@ def test_folded_turns_give_way_to_what_came_of_them() -> None:
     fold = Message("assistant", "", (ToolCall("fold", {"turns": 3, "about": "I counted to 3"}, "call_0"),))
     said: list[str | Message] = ["go", "go", "go", fold, *["go"] * 300]
     episode, engine, _ = play(said, make_context({"name": "fold", "tokens": 100000}), "text")
-    told = TOKENIZER.decode(list(engine.asked[4].prompt_ids))
+    told = tokenizer().decode(list(engine.asked[4].prompt_ids))
     assert "I counted to 3" in told
     assert "turn 2 was counted" not in told
     assert episode.trajectory.turns[4].reply.continues == 3
@@ -197,14 +202,14 @@ def test_a_workspace_is_written_before_each_action_but_the_first() -> None:
     episode, engine, _ = play([f"go {n % 10}" for n in range(2 * TURNS)], make_context({"name": "workspace"}))
     assert memories(episode) == list(range(1, 2 * TURNS - 1, 2))
     assert max(len(call.prompt_ids) for call in engine.asked) < 400
-    told = TOKENIZER.decode(list(engine.asked[2].prompt_ids))
+    told = tokenizer().decode(list(engine.asked[2].prompt_ids))
     assert "Your report:\ngo 1" in told
 
 
 def test_cleared_answers_give_way_and_what_was_said_stays() -> None:
     context = make_context({"name": "clear", "tokens": 1500, "keep": 2})
     _, engine, _ = play([f"go {n % 10}" for n in range(TURNS)], context)
-    told = TOKENIZER.decode(list(engine.asked[-1].prompt_ids))
+    told = tokenizer().decode(list(engine.asked[-1].prompt_ids))
     assert told.count("go ") == TURNS - 1
     assert "This was cleared" in told
     assert f"turn {TURNS - 1} was counted" in told

@@ -11,8 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from scipy.optimize import curve_fit
-from scipy.stats import mannwhitneyu, spearmanr
+from lazily import Lazily
 
 import turnwise
 from turnwise.agents.core import Episode, History, Reply
@@ -52,6 +51,7 @@ from turnwise.trainers.audit.training.power_law import capacity, fit_capacity, f
 from turnwise.trainers.check import groups as groups_check
 from turnwise.trainers.lab.completed import completed
 
+optimize, stats = Lazily("scipy.optimize"), Lazily("scipy.stats")
 ROOT = Path(__file__).parents[2]
 ALL = [(subject, name) for subject in SUBJECTS for name in audits_of(subject)]
 
@@ -157,7 +157,7 @@ def test_spread_and_order_are_those_of_libraries(seed: int) -> None:
     assert deviation(groups({"a": word}).groups[0]) == pytest.approx(np.std([int(x) for x in word], ddof=1))
     values = [rng.randint(0, 5) / 5 for _ in range(8)]
     if len(set(values)) > 1:
-        assert spearman(values) == pytest.approx(spearmanr(values, range(8))[0])
+        assert spearman(values) == pytest.approx(stats.spearmanr(values, range(8))[0])
     shown, deltas = 0.0, [rng.uniform(-1, 1) for _ in range(5)]
     for delta, value in zip(deltas, path(deltas)[1:], strict=True):
         shown = 1 - (1 - shown) * (1 - delta)  # what is left is multiplied
@@ -198,7 +198,7 @@ def test_calibration_is_that_of_libraries(seed: int) -> None:
     ]
     assert found.value("ECE") == pytest.approx(sum(errors))
     assert found.value("Brier score") == pytest.approx(np.mean((y - q) ** 2))
-    above = mannwhitneyu(q[y == 1], q[y == 0]).statistic / ((y == 1).sum() * (y == 0).sum())
+    above = stats.mannwhitneyu(q[y == 1], q[y == 0]).statistic / ((y == 1).sum() * (y == 0).sum())
     assert found.value("AUROC") == pytest.approx(above)
     assert found.value("told a confidence") == pytest.approx(14 / 15)
     assert sum(row[1] for row in found.tables[0].rows) == 14  # type: ignore[misc]
@@ -363,7 +363,7 @@ def test_the_power_law_is_least_squares(seed: int) -> None:
     sizes = np.array([1e9, 3e9, 9e9, 30e9])
     slopes = capacity_noisy(sizes, rng)
     top, half = fit_capacity([*sizes], [*slopes])
-    (wanted_top, wanted_half), _ = curve_fit(
+    (wanted_top, wanted_half), _ = optimize.curve_fit(
         lambda n, K, N: K / (1 + N * 1e9 / n), sizes, slopes, p0=(0.1, 3.0)
     )
     assert (top, half / 1e9) == pytest.approx((wanted_top, wanted_half), rel=1e-4)

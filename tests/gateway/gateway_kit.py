@@ -7,12 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import openai
+from lazily import Lazily
 
 from turnwise.agents.core import Completion, Reply, Sampling, VersionSpan
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.tasks.core import derive_rng
+
+openai = Lazily("openai")
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2.50}}</tool_call>'
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-import openai
 import pytest
 from gateway_kit import CALL, check_exact
+from lazily import Lazily
 
 from turnwise.agents.core import PREVIOUS, after
+
+anthropic, openai = Lazily("anthropic"), Lazily("openai")
 
 ADD = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}}
 CHAT_TOOLS = [{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": ADD}}]
@@ -130,8 +132,6 @@ def test_responses_with_a_tool_by_items_and_by_the_previous_response(serve):
 
 
 def test_messages_with_a_tool_streamed_and_counted(serve):
-    import anthropic  # loads for seconds, in each worker that collects this file
-
     async def run():
         async with (
             serve(play) as served,
@@ -238,8 +238,6 @@ def test_what_asks_for_what_is_done_anyway_is_accepted_and_max_tokens_is_honest(
 
 
 def test_a_full_context_is_told_in_the_words_that_agents_know(serve):
-    import anthropic  # loads for seconds, in each worker that collects this file
-
     async def run():
         said = [{"role": "user", "content": "hi " * 50}]
         async with serve(play, context_length=20) as served:

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.request import Request, urlopen
 
 import aiohttp
-import openai
 import pytest
 from gateway_kit import AnsweringEngine
+from lazily import Lazily
 
 import turnwise
 from turnwise.agents.core import PREVIOUS, ROOT, Outcome, Sampling, after
@@ -27,6 +27,8 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Split
 from turnwise.trainers.credit.return_to_go import return_to_go
 from turnwise.trainers.learn.collate import collate
+
+openai = Lazily("openai")
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from typing import Any
 from urllib.request import Request as Asked
 from urllib.request import urlopen
 
-import anthropic
-import openai
 import pytest
 from chat_server import refused, said
 from chat_server import serve as serve_model
+from lazily import Lazily
 
 import turnwise
 from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, after
@@ -29,6 +28,8 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.grid.env import GridEnv
 from turnwise.tasks.core import Split, Task, derive_rng
+
+anthropic, openai = Lazily("anthropic"), Lazily("openai")
 
 BEGINNING = b"\x89PNG\r\n\x1a\n"
 RED, BLUE = (base64.b64encode(BEGINNING + colour).decode() for colour in (b"red", b"blue"))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 
-import anthropic
-import openai
 import pytest
 from aiohttp import web
+from lazily import Lazily
 
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import AgentSession
 from turnwise.agents.policies.registry import make_policy
 from turnwise.envs.core import AgentEnv
 from turnwise.tasks.core import Task
+
+anthropic, openai = Lazily("anthropic"), Lazily("openai")
 
 HI = [{"role": "user", "content": "hi"}]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}

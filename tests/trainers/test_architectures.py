@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,9 @@ from turnwise.trainers.run.checkpoint import save_model
 
 NOBODY = SimpleNamespace(save_pretrained=lambda folder: None)
 CPU = torch.device("cpu")
+RECORD = Path(__file__).parents[2] / "benchmarks" / "architectures.json"
+KNOWN = [row["architecture"] for row in json.loads(RECORD.read_text("utf-8"))["architectures"]]
+"""Of the record, since transformers takes seconds to say which there are, in each worker that collects this file."""
 
 
 @pytest.mark.parametrize(
@@ -41,8 +45,13 @@ def test_learner_engine_and_checkpoint_are_the_model(name: str) -> None:
     assert bool(found.scales) == (name not in ("mixtral", "gpt_neox"))
 
 
+@pytest.mark.full
+def test_every_architecture_is_in_the_record() -> None:
+    assert [*architectures()] == KNOWN, "python benchmarks/architectures.py > benchmarks/architectures.json"
+
+
 @pytest.mark.full  # its result is benchmarks/architectures.json
-@pytest.mark.parametrize("name", architectures())
+@pytest.mark.parametrize("name", KNOWN)
 def test_every_architecture_that_can_be_made_holds_or_is_refused(name: str) -> None:
     found = examine(name)
     if found.not_made:

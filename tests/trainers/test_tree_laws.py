@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_architectures import KNOWN
 from test_learner import VOCAB, Measured, advantages, objective, spoken
 from test_tree import CPU, KINDS, forked, forked_rows, learned, model_of
 from test_whole_losses import LOSSES, aim, read_by
@@ -24,7 +25,7 @@ from torch import Tensor
 
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import Component
-from turnwise.trainers.bench.architectures import architectures, tiny
+from turnwise.trainers.bench.architectures import tiny
 from turnwise.trainers.learn import attention
 from turnwise.trainers.learn.attention import TreeForm, by_mask, hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, plain_rows
@@ -255,7 +256,7 @@ def test_a_model_that_was_tried_reads_trees_as_before(nothing_tried: None) -> No
 
 
 @pytest.mark.full  # it makes some two hundred models
-@pytest.mark.parametrize("name", architectures())
+@pytest.mark.parametrize("name", KNOWN)
 def test_every_architecture_reads_trees_as_rows_or_rows_only(nothing_tried: None, name: str) -> None:
     try:
         model, _ = tiny(name)
