@@ -178,6 +178,10 @@ PROBABILITIES = {
         ],
         "source": [{"name": "stored", "path": "chains/episodes.jsonl.zst", "solved": True}],
     },
+    "SPCT": {
+        "judge": "spct",
+        "reward": {"name": "own_probability", "signal": "spct", "weight": 1, "format": 0},
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},

@@ -116,7 +116,7 @@ class HighConfidenceSafety(Signal):
 def pessimistic(
     costs: Sequence[float], held_out: int, delta: float, *, of_batch: float = 1.0, of_test: float = 1.0
 ) -> float:
-    """What the mean of these costs is held for, so that a test of so many others is passed."""
+    """An upper bound of the mean of these costs, so that a test of so many others is passed."""
     n = len(costs)
     share = of_batch * t_quantile(1 - delta, n - 1) / sqrt(n)
     share += of_test * t_quantile(1 - delta, held_out - 1) / sqrt(held_out)
