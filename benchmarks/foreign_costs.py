@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from turnwise.envs.core import AgentEnv, EndReason
+from turnwise.envs.core import AgentEnv, EndReason, Step
 from turnwise.envs.foreign import named
 from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld, WorldProgram
@@ -149,10 +149,16 @@ def play_ours(env: ForeignEnv, episodes: Sequence[Recorded]) -> Played:
 
     for episode in episodes:
         _, reset = timed(functools.partial(begun, episode.task))
-        said, stepped = timed(lambda each=episode: sum(float(env.step(one).reward) for one in each.messages))
+        said, stepped = timed(lambda each=episode: sum(paid_by(env.step(one)) for one in each.messages))
         paid.append(said)
         resets, steps = resets.and_also(reset), steps.and_also(stepped)
     return Played(resets, steps, tuple(round(one, 6) for one in paid))
+
+
+def paid_by(step: Step) -> float:
+    """All that a step paid, also to the agent that did not act: of two, the first is paid for the episode."""
+    others = step.info.get("rewards_to", {}).values()
+    return float(step.reward) + sum(sum(rewards.values()) for rewards in others)
 
 
 def play_alone(live: LiveWorld, package: str, episodes: Sequence[Recorded]) -> Played:

@@ -63,6 +63,20 @@ def demonstrator(now: ScriptMoment) -> Message | str:
     return check_action(now.env, now.env.demonstrate(now.env.state, now.rng), "demonstrate")
 
 
+def foreseen(now: ScriptMoment) -> str:
+    """Lines of observations that the rest of the solution rests on (:meth:`~turnwise.envs.core.AgentEnv.needs`), needed first first.
+
+    It is no agent: a scripted policy that is asked for a memory writes these down.
+    """
+    env, lines = now.env.fork(), dict[str, None]()
+    ended = type(env).needs is AgentEnv.needs or not env.knows_gold(env.task)
+    while not ended:
+        lines.update(dict.fromkeys(env.needs(env.state)))
+        step = env.step(check_action(env, env.gold(env.state), "gold"))
+        ended = step.terminated or step.truncated
+    return "\n".join(lines)
+
+
 def rival(now: ScriptMoment) -> Message | str:
     """A strong scripted opponent that plays its side for its own benefit.
 

@@ -86,11 +86,13 @@ class ContextShown(NamedTuple):
         messages: the context.
         ask: unless empty, the policy is asked this, and its reply makes a turn of kind ``memory``.
         tools: of the manager; a reply that calls nothing else makes such a turn, too.
+        write: the reply that calls one of them to keep a text.
     """
 
     messages: Sequence[Message]
     ask: str = ""
     tools: tuple[Tool, ...] = ()
+    write: Callable[[str], Message] | None = None
 
 
 Look: TypeAlias = Callable[[TalkSoFar], ContextShown]
@@ -107,6 +109,7 @@ class ContextView(NamedTuple):
         tools: that it may call.
         asked: the end of the messages, where a context manager asks.
         own: the names of the tools that the environment does not know.
+        write: the reply that keeps a text, where one may be written now without being asked for.
     """
 
     messages: list[Message]
@@ -115,6 +118,7 @@ class ContextView(NamedTuple):
     tools: Sequence[Tool]
     asked: Messages = Messages()
     own: frozenset[str] = frozenset()
+    write: Callable[[str], Message] | None = None
 
     def placed(self, reply: Reply, turns: int, *, fresh: bool) -> Reply:
         """The reply to this context at turn ``turns``, with its place and its kind; ``fresh``: its prompt extends none."""
@@ -175,7 +179,8 @@ def look(manager: Look | None, history: History, measure: TokenCounter) -> Conte
         tools = kept.tools  # the same object, by which a renderer knows a prompt again
     history.shown = _LastView(len(turns), messages, tools)
     own = frozenset() if written else frozenset(one.spec.name for one in shown.tools)
-    return ContextView(messages, len(messages) - len(before), extends, tools, asked, own)
+    write = None if written else shown.write
+    return ContextView(messages, len(messages) - len(before), extends, tools, asked, own, write)
 
 
 def _read_before(manager: Look, history: History, measure: TokenCounter, kept: _LastView) -> list[Message]:

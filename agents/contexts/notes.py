@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from turnwise.agents.contexts.core import ContextShown, TalkSoFar, flat, told
 from turnwise.agents.contexts.window import window_begin
+from turnwise.envs.messages import Message
 from turnwise.registry import component
-from turnwise.tools.core import tool
+from turnwise.tools.core import ToolCall, tool
 
 SAID = "Your notes:"
 
@@ -16,6 +17,10 @@ def note(text: str) -> str:
 
 
 TOOLS = (tool(note),)
+
+
+def _write(text: str) -> Message:
+    return Message("assistant", "", (ToolCall("note", {"text": text}),))
 
 
 @component("context", "notes")
@@ -37,4 +42,4 @@ def notes(talk: TalkSoFar, *, tokens: int = 2048, keep: float = 0.5, said: str =
             break
         kept = [*found, *kept]
     shown = told(talk.head, "\n".join((said, *kept))) if kept else talk.head
-    return ContextShown((*shown, *flat(talk.passages[begin:])), tools=TOOLS)
+    return ContextShown((*shown, *flat(talk.passages[begin:])), tools=TOOLS, write=_write)

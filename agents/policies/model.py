@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from turnwise.agents.contexts.core import ContextView, look, make_context
-from turnwise.agents.contexts.recollection import recollection
+from turnwise.agents.contexts.recollection import noted, recollection
 from turnwise.agents.core import (
     Completion,
     Engine,
@@ -24,10 +24,12 @@ from turnwise.agents.core import (
     VersionSpan,
     lie_in,
 )
+from turnwise.agents.execution.calls import script_in_env
 from turnwise.agents.models.vocabulary import end_ids
 from turnwise.agents.policies.scoring import NEITHER, GivenReply, ScoredTokens, YesNo
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.template import ToolsFormat
+from turnwise.envs.baselines import foreseen
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import EngineError, TurnwiseError
@@ -270,13 +272,25 @@ class DemonstrationPolicy:
 
     async def act(self, history: History) -> Reply:
         new, fresh, view = prompt_of(history, self.renderer)
-        reply = Reply(recollection(view)) if view.asked else await self.policy.act(history)
+        reply = await self._memory(history, view) or await self.policy.act(history)
         if reply.end is not None:
             return reply
         said = self.renderer.reply_ids(reply.message)
         history.token_ids = [*new, *said] if fresh else [*history.token_ids, *new, *said]
         reply = reply._replace(prompt_ids=new, action_ids=tuple(said), logprobs=())
         return view.placed(reply, len(history.turns), fresh=fresh)
+
+    async def _memory(self, history: History, view: ContextView) -> Reply | None:
+        """A memory that holds, of what is shown, the lines on which the rest of the solution rests; None: it acts."""
+        if not view.asked and view.write is None:
+            return None
+        told = await script_in_env(history.env, foreseen, history.observation, "foreseen")
+        needed = str(told).splitlines()
+        if view.write is None:
+            head = history.turns[0].said if history.turns else history.observation
+            return Reply(recollection(view, head, needed))
+        text = noted(history, needed)
+        return Reply(view.write(text)) if text else None
 
     def close(self) -> None:
         self.policy.close()

@@ -9,23 +9,25 @@ from typing import Any
 
 import pytest
 
-from turnwise.agents.contexts.core import Look, make_context, read_context
+from turnwise.agents.contexts.core import ContextView, Look, make_context, read_context
+from turnwise.agents.contexts.recollection import recollection
 from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, MemoryMark, Reply, Sampling, Turn
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.log.records import Record, from_line, to_line
 from turnwise.agents.models.small import train_tokenizer
-from turnwise.agents.policies.model import ModelPolicy, prompt_of
+from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy, prompt_of
 from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.replay import replay
 from turnwise.agents.rollout import BranchPoint, rollout_episode
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.registry import register
+from turnwise.envs.registry import get_suite, make, register, suite_tasks
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.registry import components, get_component
 from turnwise.requirements import check_component
-from turnwise.tasks.core import Task
+from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolCall
 from turnwise.trainers.learn.collate import collate
 
@@ -269,3 +271,70 @@ def test_a_memory_turn_is_asked_nothing_that_the_environment_said() -> None:
     assert (turn.kind, turn.acts) == ("memory", None)
     assert turn.observation[-1] == asked
     assert asked not in turn.said
+
+
+# --- what a script writes down -----------------------------------------------------------------------
+
+DAY = next(suite_tasks(get_suite("household/day-30"), Split.TRAIN, 1))
+
+
+class Watched(DemonstrationPolicy):
+    """A demonstration, of which each action is seen to rest on what its prompt says, or not."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        super().__init__(scripted("gold"), renderer)
+        self.knew: list[bool] = []
+
+    async def act(self, history: History) -> Reply:
+        reply = await super().act(history)
+        if reply.memory is None:
+            shown = self.renderer.tokenizer.decode(history.token_ids[: -len(reply.action_ids)])
+            env = history.env
+            self.knew.append(all(line in shown for line in env.needs(env.state)))
+        return reply
+
+
+def demonstrated(context: dict[str, Json], tools: str = "none") -> tuple[Watched, Episode]:
+    env = make("turnwise/Household-v0")
+    plain = asyncio.run(rollout_episode(env, scripted("gold"), DAY, seed=0))
+    said = [message.content for turn in plain.trajectory.turns for message in turn.observation]
+    small = Renderer(train_tokenizer(said, vocab_size=512), tools_format=tools, context=make_context(context))
+    policy = Watched(small)
+    episode = asyncio.run(rollout_episode(env, policy, DAY, seed=0))
+    assert episode.end == EndReason.SOLVED
+    return policy, episode
+
+
+def test_a_window_shows_a_demonstration_less_than_it_rests_on() -> None:
+    policy, _ = demonstrated({"name": "window", "tokens": 512})
+    assert 5 < policy.knew.count(False) < len(policy.knew) / 2
+
+
+@pytest.mark.parametrize(
+    ("context", "tools"),
+    [
+        ({"name": "summary", "tokens": 512, "ask": "memory :"}, "none"),
+        ({"name": "workspace", "every": 4, "ask": "report :"}, "none"),
+        ({"name": "notes", "tokens": 1200}, "tags"),
+    ],
+    ids=lambda one: one["name"] if isinstance(one, dict) else one,
+)
+def test_a_demonstration_writes_down_all_that_it_will_rest_on(context: dict[str, Json], tools: str) -> None:
+    policy, episode = demonstrated(context, tools)
+    assert all(policy.knew)
+    written = [turn.action for turn in episode.trajectory.turns if turn.kind == "memory"]
+    assert len(written) >= 7
+    assert len(set(map(str, written))) > 4, "not the same again and again"
+
+
+def test_a_script_remembers_the_newest_words_where_nobody_says_what_is_needed() -> None:
+    head = Messages([Message("user", "Count.")])
+    shown = [*head, Message("assistant", "go"), Message("user", "turn 1 was counted\nmore")]
+    view = ContextView(
+        [*shown, Message("user", "memory :")], 1, True, (), Messages([Message("user", "memory :")])
+    )
+    assert recollection(view, head, []).content == "go: turn 1 was counted"
+    assert recollection(view, head, ["more"]).content == "more"
+    assert recollection(view, head, ["Count."]).content == "go: turn 1 was counted", (
+        "the task stands in every context"
+    )
