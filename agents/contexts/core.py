@@ -108,7 +108,7 @@ class ContextView(NamedTuple):
         extends: they are what it read at its last turn, its reply, and ``new`` more.
         tools: that it may call.
         asked: the end of the messages, where a context manager asks.
-        own: the names of the tools that the environment does not know.
+        own: the names of the tools by which a memory may be written now; the environment does not know them.
         write: the reply that keeps a text, where one may be written now without being asked for.
     """
 
@@ -173,7 +173,7 @@ def look(manager: Look | None, history: History, measure: TokenCounter) -> Conte
     before = _read_before(manager, history, measure, kept)
     extends = not turns or messages[: len(before)] == before
     tools: Sequence[Tool] = history.tools
-    if shown.tools and not written:
+    if shown.tools:  # also after a memory, where they are no turn's: a prompt without them would extend none
         tools = (*tools, *shown.tools)
     if tools == kept.tools:
         tools = kept.tools  # the same object, by which a renderer knows a prompt again

@@ -306,7 +306,7 @@ def demonstrated(context: dict[str, Json], tools: str = "none") -> tuple[Watched
 
 
 def test_a_window_shows_a_demonstration_less_than_it_rests_on() -> None:
-    policy, _ = demonstrated({"name": "window", "tokens": 512, "keep": 0.9})
+    policy, _ = demonstrated({"name": "window", "tokens": 512})
     assert 8 <= policy.knew.count(False) < len(policy.knew) / 2
 
 
@@ -323,8 +323,8 @@ def test_a_demonstration_writes_down_all_that_it_will_rest_on(context: dict[str,
     policy, episode = demonstrated(context, tools)
     assert all(policy.knew)
     written = [turn.action for turn in episode.trajectory.turns if turn.kind == "memory"]
-    assert len(written) >= 7
-    assert len(set(map(str, written))) > 4, "not the same again and again"
+    assert len(written) >= 2
+    assert len(set(map(str, written))) == len(written), "not the same again and again"
 
 
 def test_a_script_remembers_the_newest_words_where_nobody_says_what_is_needed() -> None:
