@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,21 @@ def test_each_call_of_a_message_is_answered_by_its_own_result_and_each_result_is
         assert [one.content for one in cut] == ["You\n[… 9 characters cut]"] * 2
     finally:
         env.close()
+
+
+def test_tools_that_a_program_of_verifiers_leaves_open_are_whole_here(monkeypatch):
+    for name in ("verifiers", "verifiers.v1"):  # only its names are looked up
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.delitem(sys.modules, "turnwise.envs.foreign.sides.verifiers_side", raising=False)
+    from turnwise.envs.foreign.sides.verifiers_side import VerifiersSide
+
+    side = VerifiersSide.__new__(VerifiersSide)
+    side.heard, side.told_tools = 0, None
+    open_ = [{"type": "function", "function": {"name": "f", "description": None}}]
+    asked = side._asking({"messages": [{"role": "user", "content": "Go."}], "tools": open_}, opening=True)
+    monkeypatch.delitem(sys.modules, "turnwise.envs.foreign.sides.verifiers_side")
+    (made,) = tools_of(canonical(asked["tools"]), "w")
+    assert (made.spec.name, made.spec.description, made.spec.parameters) == ("f", "", NOTHING)
 
 
 def test_tools_of_a_world_are_shown_as_it_describes_them():

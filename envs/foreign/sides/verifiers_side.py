@@ -159,7 +159,7 @@ class VerifiersSide:
             said["system"] = "\n\n".join(_text(m) for m in new if m["role"] == "system")
         if (tools := body.get("tools") or []) != self.told_tools:
             self.told_tools = tools
-            said["tools"] = [tool["function"] for tool in tools]
+            said["tools"] = [_whole(tool["function"]) for tool in tools]
         return said
 
 
@@ -189,6 +189,12 @@ def _found(folder: Path) -> str:
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     importlib.invalidate_caches()
     return name
+
+
+def _whole(function: dict[str, Any]) -> dict[str, Any]:
+    """A function as chat completions name it, which may leave out its description, and parameters if it takes none."""
+    said = {key: value for key, value in function.items() if value is not None}
+    return {"description": "", "parameters": {"type": "object", "properties": {}}, **said}
 
 
 def _text(message: dict[str, Any]) -> str:
