@@ -19,8 +19,8 @@ from turnwise.trainers.mismatch import fitting
 from turnwise.trainers.mismatch.asking import READ, ends_of, examine, located, mismatch
 from turnwise.trainers.mismatch.case import OF_HALF, MismatchModels, prepare
 from turnwise.trainers.mismatch.choices import averaged, evidence
-from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling, FaultPlace
-from turnwise.trainers.mismatch.deciding import detectors
+from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling, Explanation, FaultPlace
+from turnwise.trainers.mismatch.deciding import _likeliest, detectors
 from turnwise.trainers.mismatch.faults import end_token
 from turnwise.trainers.mismatch.faults.quantized import Rounding, _rounded, rounded
 from turnwise.trainers.mismatch.faults.retokenized import _encoded_again
@@ -30,6 +30,7 @@ from turnwise.trainers.mismatch.reading import read_rows, row_of
 from turnwise.trainers.mismatch.scoring import in_half
 from turnwise.trainers.mismatch.telling import REMEDIES, TITLES
 from turnwise.trainers.mismatch.templates import SYSTEMS
+from turnwise.trainers.mismatch.weighed import Weighed
 
 WORDS = [
     "the",
@@ -301,6 +302,39 @@ def test_evidence_in_chosen_tokens_is_worth_1_on_average_where_there_is_no_fault
         found = evidence(case, np.log(other[chosen] / own[chosen]), usable_N)
         total += own[list(tokens)].prod() * math.exp(found.nats)
     assert total == pytest.approx(1.0)
+
+
+def test_a_fault_of_the_choice_is_seen_from_whichever_turn_on_it_begins():
+    rows, turns, late = 12, 9, 6
+    turn_N = np.tile(range(turns), rows)
+    case = SimpleNamespace(row_N=np.repeat(range(rows), turns), turn_N=turn_N, rows=range(rows))
+    ratio_N = np.where(
+        turn_N >= late, 0.7, -np.inf
+    )  # before, tokens are chosen that the alternative never gives
+    found = evidence(case, ratio_N, np.ones(len(turn_N), bool))
+    assert found.nats > 0.7 * (turn_N >= late).sum() - 5
+    assert turn_N[found.part_N].min() == late
+
+
+def test_of_fits_one_is_named_that_explains_more_than_those_of_another_kind():
+    def fit(fault: str, left: float, **data: str) -> Weighed:
+        return Weighed(Explanation(fault, "", data=data), left, 100, 1.0)
+
+    def likeliest(weights: float, prompt: float, other: float = 0.9) -> str | None:
+        tried = [
+            fit("stale_weights", weights, fitted="weights"),
+            fit("wrong_template", prompt, fitted="prompt"),
+        ]
+        found = _likeliest(
+            [*tried, fit("wrong_template", prompt + 0.01, fitted="system prompt"), fit("temperature", other)]
+        )
+        return found.explanation.fault if found else None
+
+    assert likeliest(1.0, 0.72) == "wrong_template"
+    assert likeliest(0.75, 0.9) == "stale_weights"
+    assert likeliest(0.8, 0.75) is None, "both explain as much"
+    assert likeliest(1.0, 0.85) is None, "it explains too little"
+    assert likeliest(1.0, 0.72, other=0.6) == "temperature"
 
 
 def test_unknown_weights_and_an_unknown_prompt_are_told_apart_by_what_is_fitted(

@@ -53,7 +53,7 @@ def _parts(case: MismatchCase) -> Iterator[tuple[str, Truths]]:
     yield "all", np.ones(len(case.row_N), bool)
     for row in range(1, len(case.rows)):
         yield "rows", case.row_N >= row
-    for turn in range(1, min(4, int(case.turn_N.max(initial=0)) + 1)):
+    for turn in range(1, int(case.turn_N.max(initial=0)) + 1):
         yield "turns", case.turn_N >= turn
 
 

@@ -20,6 +20,8 @@ from turnwise.trainers.mismatch.weighed import Weighed, weigh
 
 EXACT, MOSTLY = 0.35, 0.7
 """Shares of the differences that an explanation leaves where it is all of them, and the larger part of them."""
+PART, APART = 0.8, 0.1
+"""The share that a fit to half of the rows may leave of the others where fits of another kind leave so much more."""
 FEWEST = 3
 """Tokens on which a share has to be seen."""
 FAINT, FAINT_TOKENS = 0.25, 80
@@ -86,8 +88,12 @@ def _faint(case: MismatchCase, one: Weighed) -> bool:
 
 
 def _likeliest(tried: Sequence[Weighed]) -> Weighed | None:
-    """The explanation of the larger part of the differences; else what can be told of their form."""
+    """The explanation of the larger part of the differences; else a fit that tells weights from what was read; None: their form is told."""
     by_numbers = sorted((one for one in tried if one.tokens >= FEWEST), key=lambda one: one.left)
     if by_numbers and by_numbers[0].left <= MOSTLY:
         return by_numbers[0]
-    return None
+    fits = [one for one in by_numbers if "fitted" in one.explanation.data]
+    if not fits or fits[0].left > PART:
+        return None
+    others = [one.left for one in fits if one.explanation.fault != fits[0].explanation.fault]
+    return fits[0] if others and min(others) >= fits[0].left + APART else None
