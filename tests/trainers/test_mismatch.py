@@ -435,10 +435,13 @@ def test_an_end_that_the_framework_put_there_is_found(named, tokenizer, model):
     assert "not sampled" in report.said[0]
 
 
-@pytest.mark.parametrize(("short", "chance", "found"), [(6, 0.8, 1), (6, 0.01, 0), (4, 0.9, 0), (0, 0.9, 0)])
+@pytest.mark.parametrize(
+    ("short", "chance", "found"),
+    [(6, 0.8, 1), (6, 0.01, 0), (4, 0.9, 0), (0, 0.9, 0), (30, 0.2, 1), (30, 0.01, 0)],
+)
 def test_turns_that_a_limit_ended_do_not_hide_those_that_were_cut_off(monkeypatch, short, chance, found):
     """Forty turns are as long as the limit lets them be, where the model would have gone on; a few are shorter, and would have ended."""
-    lengths = [12] * 40 + [5 + n for n in range(short)]
+    lengths = [12] * 40 + [5 + n % 6 for n in range(short)]
     ids = [(9,) * length for length in lengths]
 
     def asked_after(model, asked, ends):

@@ -15,8 +15,6 @@ SURE = 1000.0
 SHARE = 0.6
 """Share of turns that have to show the same."""
 FEWEST = 5
-LIMITED = 0.8
-"""Share of turns without an end that are equally long, from which on a limit ended these."""
 
 
 @detects(cost=0)
@@ -82,10 +80,8 @@ def _cut_off(case: MismatchCase, last_M: Ints) -> Iterator[Explanation]:
     if not ends:
         return
     open_M = [int(n) for n in last_M if _id(case, int(n)) not in ends]
-    lengths = Counter(int(case.token_N[n]) for n in open_M)
-    limit, at_limit = lengths.most_common(1)[0] if lengths else (0, 0)
-    if at_limit > LIMITED * len(open_M):
-        open_M = [n for n in open_M if case.token_N[n] < limit]
+    longest = max((int(case.token_N[n]) for n in open_M), default=0)  # these a limit may have ended
+    open_M = [n for n in open_M if case.token_N[n] < longest]
     if len(open_M) < FEWEST:
         return
     asked = [AskedPlaces(case.rows[case.row_N[n]].ids, (int(case.position_N[n]) + 1,)) for n in open_M[:80]]
@@ -95,14 +91,13 @@ def _cut_off(case: MismatchCase, last_M: Ints) -> Iterator[Explanation]:
     chance_M = np.exp(after_M)
     # Whether the model would have ended there, against whether a limit happened to fall there.
     nats = float((np.log(chance_M + 1e-6) - np.log(typical + 1e-3)).sum())
-    due = float((chance_M > 0.5).mean())
-    if due < SHARE / 2 or nats < 10:
+    if nats < 10:
         return
-    n = open_M[int(np.argmax(chance_M > 0.5))]
-    place = case.place(n)
+    place = case.place(open_M[int(np.argmax(chance_M > min(0.5, float(chance_M.mean()))))])
     yield Explanation(
         "wrong_end_token",
-        f"{len(open_M)} of {len(last_M)} turns have no sampled end, though the model ends {due:.0%} of them there: it was cut off",
+        f"{len(open_M)} of {len(last_M)} turns are shorter than others and have no sampled end, though the model ends there with a mean chance of "
+        f"{chance_M.mean():.2g} ({typical:.2g} elsewhere): it was cut off",
         evidence=min(SURE, nats),
         begins=FaultPlace(place.row, place.turn, place.token),
     )
