@@ -43,6 +43,7 @@ import own_words  # noqa: F401
 import pairs  # noqa: F401
 import played  # noqa: F401
 import prefixed  # noqa: F401
+import progressing  # noqa: F401
 import proposed  # noqa: F401
 import pytest
 import ratios  # noqa: F401

@@ -242,7 +242,8 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
         "HC-RLHF": ("hc_rlhf", 1.0, 0.3898, 1.3898),
         "debate": ("debate", 0.2, 1.0, 5.1),
         "ThinkPRM": ("think_prm", 1.0, 0.832, 0.832),
-    }  # as rows 148, 153, 163, 168 and 256 have them
+        "SPCT": ("spct", 0.2, 19.0, 19.0),
+    }  # as rows 11, 148, 153, 163, 168 and 256 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])
@@ -256,6 +257,10 @@ ROWS: dict[str, dict[str, Any]] = {
     "240 S-GRPO": {"guide": ["s_grpo"], "credit": "s_grpo"},
     "92 Lessons of PRMs": {
         "rollout": {"strategy": {"name": "vine", "forks": 8}}, "judge": "critic", "credit": "capo", "reward": "success", "filter": "consensus",
+    },
+    "89 GenPRM": {
+        "rollout": {"strategy": "relative_progress"}, "judge": {"name": "genprm", "form": "chance"}, "credit": "capo", "reward": "success",
+        "filter": "genprm",
     },
     "93 OmegaPRM": {"rollout": {"strategy": "omega"}, "credit": "capo"},
     "229 Train Long, Think Short": {

@@ -178,6 +178,12 @@ class RolloutRunner:
         other._policy = policy
         return other
 
+    def paying(self, reward: Reward) -> RolloutRunner:
+        """The same with another reward; what it plays is counted here."""
+        other = copy.copy(self)
+        other.reward = reward
+        return other
+
 
 class DryRunner(RolloutRunner):
     """Plays nothing (every episode ends before its first turn), to test whether a strategy accepts a plan."""
