@@ -18,6 +18,7 @@ from ragged import Ragged
 
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.rollout import fork, run_episodes
+from turnwise.trainers.core import Group
 from turnwise.trainers.kit.asking import transcript
 from turnwise.trainers.kit.toy_batches import turn_batch
 from turnwise.trainers.reward.as_is import as_is
@@ -97,8 +98,20 @@ def prefix_of(one: Episode, k: int) -> str:
     return transcript(dataclasses.replace(one, trajectories={one.trajectory.agent: cut}))
 
 
+def short_groups() -> list[Group]:
+    """Two turns of three episodes, one that failed to be played, and one that never began."""
+    one, two = judged_groups()
+
+    def cut(episode: Episode) -> Episode:
+        first = episode.trajectory
+        kept_ = dataclasses.replace(first, turns=first.turns[:2])
+        return dataclasses.replace(episode, trajectories={first.agent: kept_})
+
+    return [[cut(episode) for episode in group] for group in (one[:3], two[2:])]
+
+
 @reference(
-    "judge", "genprm", policy=["another"], critiques=[1, 3, 0], code=[False], form=["chance"],
+    "judge", "genprm", policy=["another"], critiques=[1, 4, 0], code=[False], form=["chance"],
     also=[{"critiques": 2, "form": "chance"}],
 )  # fmt: skip
 def genprm(
@@ -107,7 +120,7 @@ def genprm(
     """The mean of P(yes) after each critique; a critique's programs were run, and what they print is shown."""
     from chat_server import said, serve  # pyright: ignore[reportMissingImports]
 
-    groups = judged_groups()[:2]
+    groups = short_groups()
     if critiques < 1:
         refuses(lambda: asyncio.run(judge(groups)))
         return
@@ -145,6 +158,7 @@ def genprm(
                     mine = {q for q in asked if quoted in q}
                     assert len(mine) == 1
                     (verdict,) = mine
+                    assert ("one word, Yes or No" in verdict) == (form == "chance")
                     after_it = verdict.split(quoted)[1]
                     if code:
                         (wanted,) = [out for program, out in PROGRAMS.items() if program in text]
@@ -160,7 +174,7 @@ def genprm(
                 seen.add(turn.signals["principle"])
     assert len(first) == len(last) == len(prefixes) * critiques, "a text is judged once"
     assert len(seen) > 1
-    assert not code or critiques < 3 or len(printed) == 4
+    assert not code or critiques < 8 or len(printed) == 4
 
 
 # --- what is kept ---------------------------------------------------------------------------------------------------
