@@ -63,7 +63,7 @@ def _prose(state: LabState) -> str:
 
 
 def _elsewhere(state: LabState, room: int) -> str:
-    things = [_seen(state, thing) for thing, at in enumerate(state.at) if at == room]
+    things = [_seen(state, thing) for thing in state.things_at(room)]
     return f"In the {state.lab.rooms[room]} there is {_listed(things) or 'nothing'}."
 
 

@@ -148,8 +148,15 @@ class LabState(NamedTuple):
 
     def inside(self, thing: int) -> list[int]:
         """List the things that are in or on a thing."""
-        place = len(self.lab.rooms) + thing
-        return [number for number, at in enumerate(self.at) if at == place]
+        return self.things_at(len(self.lab.rooms) + thing)
+
+    def things_at(self, place: int) -> list[int]:
+        """List the things whose place this byte is; it is asked for each thing that is seen, so it looks at no other."""
+        found, last = list[int](), self.at.find(place)
+        while last >= 0:
+            found.append(last)
+            last = self.at.find(place, last + 1)
+        return found
 
     def is_open(self, thing: int) -> bool:
         return not self.lab.props[thing].openable or bool(self.opened >> thing & 1)
@@ -187,7 +194,7 @@ class LabState(NamedTuple):
             open_places |= {rooms + number for number in more if self.is_open(number)}
 
     def held(self) -> list[int]:
-        return [number for number, at in enumerate(self.at) if at == HELD]
+        return self.things_at(HELD)
 
     def phase(self, vessel: int) -> int:
         """Of what is in a vessel."""

@@ -1,6 +1,7 @@
 """The checker passes what keeps the contract, and catches each way of breaking it."""
 
 import io
+import re
 from pathlib import Path
 
 import gymnasium
@@ -9,9 +10,12 @@ import pytest
 from turnwise.cli.environments import show_card
 from turnwise.console import SafeConsole
 from turnwise.envs import registry
+from turnwise.envs.baselines import astray, moment
 from turnwise.envs.check import command, play
 from turnwise.envs.check.command import REQUIREMENTS, CheckReport, RequirementResult, check_env
-from turnwise.envs.registry import env_entries, register
+from turnwise.envs.lab.env import LabEnv
+from turnwise.envs.registry import env_entries, get_suite, register, suite_task
+from turnwise.tasks.core import Split
 
 BROKEN = [
     ("E1", "PaysMoreThanItsComponents", "its parts sum to"),
@@ -139,3 +143,32 @@ def test_an_authors_own_timeout_is_theirs(broken, monkeypatch):
     detail = check_env(broken("Good"), tasks=3, only=["E1"]).requirements["E1"].detail
     assert "raises TimeoutError: the printer does not answer (" in detail
     assert "took more than" not in detail
+
+
+def test_an_agent_that_goes_astray_begins_a_task_once_and_keeps_each_environments_own_beginning(monkeypatch):
+    env, other = (LabEnv(), LabEnv())
+    tasks = [suite_task(get_suite("lab/easy"), Split.TRAIN, index) for index in range(2)]
+    begun: list[str] = []
+    reset = LabEnv.reset
+    monkeypatch.setattr(
+        LabEnv, "reset", lambda env, **given: begun.append(env.__class__) or reset(env, **given)
+    )
+    for one, task in zip((env, other), tasks, strict=True):
+        one.reset(seed=0, options={"task": task})
+    gold = [one.gold(one.state) for one in (env, other)]
+    begun.clear()
+    seen: list[list[str]] = [[], []]
+    for _ in range(3):  # one after the other, and then the second alone
+        for place, one in enumerate((env, other)):
+            seen[place].append(numberless(astray(moment(one, (), "astray"))))
+            one.step("look")
+    for _ in range(3):
+        seen[1].append(numberless(astray(moment(other, (), "astray"))))
+        other.step("look")
+    assert seen == [[numberless(gold[0])] * 3, [numberless(gold[1])] * 6]
+    assert gold[0] != gold[1]
+    assert len(begun) == 6, "for each turn in which the other has played, and not for the last three"
+
+
+def numberless(action: str) -> str:
+    return re.sub(r"\d+", "N", action)
