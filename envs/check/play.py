@@ -15,12 +15,12 @@ from turnwise.blame import FIX, describe, remedy
 from turnwise.envs.baselines import TRIVIAL_BASELINES, interval
 from turnwise.envs.check.core import FEW, Broken, Subject, require
 from turnwise.envs.check.leaks import Leak, leaks, not_checked
-from turnwise.envs.check.walks import Walk, in_time, sample_tasks, walk
+from turnwise.envs.check.walks import SuiteTasks, Walk, in_time, sample_tasks, walk
 from turnwise.envs.core import AgentEnv, EndReason, ForkCost, Snapshot, Step
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_entries, environment_suites, suite_task
 from turnwise.errors import DeadlineError
-from turnwise.tasks.core import Json, Split, Suite, derive_rng
+from turnwise.tasks.core import Json, Split, derive_rng
 from turnwise.tools.core import ToolCall
 
 _SHOWN = 160  # characters of an action or an answer in a message
@@ -56,14 +56,17 @@ def gold_and_baselines(subject: Subject) -> str:
     said: list[str] = []
     lucky: list[str] = []
     for suite in environment_suites(subject.played):
-        _splits_differ(suite, subject)
-        known = sum(_gold_solves(suite, split, subject) for split in Split)
+        made = SuiteTasks(suite)
+        _splits_differ(made, subject)
+        known = sum(_gold_solves(made, split, subject) for split in Split)
         asked = len(Split) * subject.tasks
         if known < asked:
             subject.missed(
                 f"E6: {suite.name}: that {asked - known} of {asked} tasks can be solved: no gold is known for them"
             )
-        baselines = [_play_baseline(suite, agent, subject) for agent in TRIVIAL_BASELINES]
+        baselines = [_play_baseline(made, agent, subject) for agent in TRIVIAL_BASELINES]
+        cause = f"{suite.name}: {' and '.join(made.changed()[:2])} is changed by those who play it"
+        require(not made.changed(), cause, remedy="Copy from its options what an episode changes.")
         bound = subject.cls.max_trivial_scores.get(suite.name, subject.cls.max_trivial_score)
         for baseline in baselines:
             low, high = interval(baseline.solved, baseline.n)
@@ -86,26 +89,26 @@ def gold_and_baselines(subject: Subject) -> str:
     return "; ".join([*said, *lucky])
 
 
-def _splits_differ(suite: Suite, subject: Subject) -> None:
-    of: dict[str, Split] = {}
+def _splits_differ(made: SuiteTasks, subject: Subject) -> None:
+    suite, of = made.suite, dict[str, Split]()
     for split in Split:
         for index in range(subject.tasks):
-            task = suite_task(suite, split, index)
+            task = made.task(split, index)
             cause = f"{suite.name}: task {index} of {split} differs when made again"
             require(suite_task(suite, split, index).id == task.id, cause)
             same_rng = derive_rng(suite.name, index)  # tasks must differ by split whatever the generator is
-            for made in (task, subject.cls.generate(same_rng, split, **suite.knobs)):
-                other = of.setdefault(made.id, split)
+            for one in (task, subject.cls.generate(same_rng, split, **suite.knobs)):
+                other = of.setdefault(one.id, split)
                 require(
-                    suite.listed or other is split, f"{suite.name}: {split} and {other} share task {made.id}"
+                    suite.listed or other is split, f"{suite.name}: {split} and {other} share task {one.id}"
                 )
 
 
-def _gold_solves(suite: Suite, split: Split, subject: Subject) -> int:
+def _gold_solves(made: SuiteTasks, split: Split, subject: Subject) -> int:
     """Play gold on the tasks whose solution is known; return how many these are."""
-    env, known = subject.cls(), 0
+    suite, env, known = made.suite, subject.cls(), 0
     for index in range(subject.tasks):
-        task = suite_task(suite, split, index)
+        task = made.task(split, index)
         if not env.knows_gold(task):
             continue
         known += 1
@@ -154,11 +157,9 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _play_baseline(suite: Suite, agent: str, subject: Subject) -> BaselineScore:
+def _play_baseline(made: SuiteTasks, agent: str, subject: Subject) -> BaselineScore:
     env = subject.cls()
-    walks = [
-        walk(env, suite_task(suite, Split.TEST, index), agent, seed=index) for index in range(subject.tasks)
-    ]
+    walks = [walk(env, made.task(Split.TEST, index), agent, seed=index) for index in range(subject.tasks)]
     env.close()
     n = len(walks)
     return BaselineScore(agent, sum(w.success for w in walks), n, sum(w.score for w in walks) / n)

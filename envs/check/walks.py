@@ -9,7 +9,7 @@ from turnwise.envs.baselines import SCRIPTS, TRIVIAL_BASELINES, Script, moment
 from turnwise.envs.core import AgentEnv, Snapshot, Step
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class, environment_suites, suite_task
-from turnwise.tasks.core import Json, Split, Task, digest
+from turnwise.tasks.core import Json, Split, Suite, Task, digest
 from turnwise.watchdog import limited_or_fatal
 
 Args = ParamSpec("Args")
@@ -48,6 +48,27 @@ class Walk(NamedTuple):
     @property
     def success(self) -> bool:
         return bool(self.steps) and self.steps[-1].info.get("end") == "solved"
+
+
+class SuiteTasks:
+    """The tasks of a suite, each made once for all agents that play it: some families search long for one."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+        self._made: dict[tuple[Split, int], Task] = {}
+
+    def task(self, split: Split, index: int) -> Task:
+        if (split, index) not in self._made:
+            self._made[split, index] = suite_task(self.suite, split, index)
+        return self._made[split, index]
+
+    def changed(self) -> list[str]:
+        """Name the tasks that are no longer what was made: a group of episodes shares its task."""
+        return [
+            f"task {index} of {split}"
+            for (split, index), task in self._made.items()
+            if digest(task.env, task.prompt, dict(task.options), task.gold) != task.id
+        ]
 
 
 def in_time(

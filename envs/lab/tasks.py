@@ -66,9 +66,7 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
             known = variations(lesson, split) if knobs.unseen else LESSONS[lesson].variations
             plan = LESSONS[lesson].make(rng, rng.choice(known))
         task = _task(rng, split, lesson, plan, knobs)
-        if (knobs.orders or not knobs.unseen) and not in_split(
-            split, ENV, task.options["things"], task.options["goals"]
-        ):
+        if task is None:
             return None
         length = distance(begin(Laboratory(task)))
         low, high = knobs.horizon
@@ -80,7 +78,8 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
     return first_drawn(draw, rng, split, "laboratory")
 
 
-def _task(rng: Random, split: Split, lesson: str, plan: LessonPlan, knobs: LabKnobs) -> Task:
+def _task(rng: Random, split: Split, lesson: str, plan: LessonPlan, knobs: LabKnobs) -> Task | None:
+    """The task, put into words where it is one of the split's: most are drawn for another split."""
     rooms = _rooms(rng, plan, knobs)
     things: list[Thing] = [
         [kind, number, [], 20, 0] for number, room in enumerate(rooms) for kind in ROOMS[room]
@@ -106,8 +105,12 @@ def _task(rng: Random, split: Split, lesson: str, plan: LessonPlan, knobs: LabKn
         "known": knobs.view == "known",
     }
 
+    if (knobs.orders or not knobs.unseen) and not in_split(split, ENV, things, options["goals"]):
+        return None
+    names = _names(things)[fixed:]
+
     def said(text: str) -> str:
-        text = text.format(*_names(things)[fixed:])
+        text = text.format(*names)
         return worded(text, split) if knobs.text == "full" else compact(text)
 
     if "orders" in plan.extra:

@@ -174,6 +174,12 @@ class GoldFails(Good):
         return f"guess[{state.low}]"
 
 
+class ChangesItsTask(Good):
+    def initial(self, task):
+        task.options["played"] = True
+        return super().initial(task)
+
+
 class GivesItAway(Good):
     def admissible(self, state):
         return (f"guess[{state.hidden}]",)
