@@ -8,10 +8,11 @@ on one core. Every arm plays the same tasks of the test split; budgets are multi
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -22,10 +23,12 @@ from numpy.typing import NDArray
 from turnwise.agents.core import Episode, History, Policy, Reply
 from turnwise.agents.evaluation.comparison import paired_difference
 from turnwise.agents.evaluation.evaluate import Evaluation, evaluate
+from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout_tasks import rollout
 from turnwise.envs.baselines import SCRIPTS, ScriptMoment
 from turnwise.envs.messages import Message, Messages
+from turnwise.machine import describe
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.search.core import SearchNode
 from turnwise.trainers.search.run import make_search
@@ -133,11 +136,11 @@ def main() -> None:
         if asked.out.exists()
         else {}
     )
-    found = played(asked)
-    rows |= {(row["arm"], row["times"]): row for row in found["rows"]}
-    found["rows"] = list(rows.values())
-    asked.out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    asked.out.with_suffix(".md").write_text(page(found), "utf-8")
+    for found in played(asked):
+        rows |= {(row["arm"], row["times"]): row for row in found["rows"]}
+        found["rows"] = list(rows.values())
+        asked.out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        asked.out.with_suffix(".md").write_text(page(found), "utf-8")
 
 
 class Players(NamedTuple):
@@ -156,37 +159,34 @@ def players(asked: argparse.Namespace) -> Players:
         value = TextValue([record.episode for record in played.records])
         return Players(Careless(), Careless(1.0), value, "an imperfect script, a linear value of its text")
     spec = f"{asked.engine}:{asked.run / 'best' / 'model'}"
-    sampled, greedy = (make_policy(spec, max_sequences=64, temperature=t) for t in (1.0, 0.0))
+    sampled = make_policy(spec, max_sequences=64, temperature=1.0)
+    assert isinstance(sampled, ModelPolicy)
+    greedy = ModelPolicy(sampled.engine, sampled.renderer, sampled.sampling._replace(temperature=0.0))
     return Players(
         sampled, greedy, make_scorer(f"value:{asked.run / 'best'}"), f"{asked.run.name}, its value head"
     )
 
 
-def played(asked: argparse.Namespace) -> dict[str, Any]:
-    """Plain play, sampled and greedy, then each search at each budget."""
+def played(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Plain play, sampled and greedy, then each search at each budget; what was found is told after each."""
     who = players(asked)
     plain = evaluate(asked.suite, who.sampled, episodes=asked.episodes)
     mean = (plain.said.usage.completion or 0) / plain.episodes
-    rows = [figures("plain, sampled", 1, plain, plain)]
-    rows.append(
-        figures("plain, greedy", 1, evaluate(asked.suite, who.greedy, episodes=asked.episodes), plain)
-    )
-    for name in asked.arms:
-        search, scorer = ARMS[name]
-        for times in asked.times:
-            made = make_search(
-                search, budget=round(times * mean), scorer=who.value if scorer == "value" else scorer
-            )
-            rows.append(
-                figures(
-                    name,
-                    times,
-                    evaluate(asked.suite, who.sampled, episodes=asked.episodes, search=made),
-                    plain,
-                )
-            )
-            print(rows[-1], flush=True)
-    return {"suite": asked.suite, "tasks": plain.tasks, "plain_tokens": mean, "who": who.said, "rows": rows}
+
+    def found(*rows: dict[str, Any]) -> dict[str, Any]:
+        print(rows[-1], flush=True)
+        about = {"suite": asked.suite, "tasks": plain.tasks, "plain_tokens": mean, "who": who.said}
+        return {**about, "date": str(datetime.date.today()), "machine": describe(), "rows": rows}
+
+    greedy = evaluate(asked.suite, who.greedy, episodes=asked.episodes)
+    yield found(figures("plain, sampled", 1, plain, plain), figures("plain, greedy", 1, greedy, plain))
+    for times in asked.times:
+        for name in asked.arms:
+            search, scorer = ARMS[name]
+            value = who.value if scorer == "value" else scorer
+            made = make_search(search, budget=round(times * mean), scorer=value)
+            result = evaluate(asked.suite, who.sampled, episodes=asked.episodes, search=made)
+            yield found(figures(name, times, result, plain))
 
 
 def figures(name: str, times: int, result: Evaluation, plain: Evaluation) -> dict[str, Any]:
