@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from turnwise.trainers.learn.model import ValueHead
 
 TOGETHER = 4096
-"""Tokens of one forward pass."""
+"""Tokens of one forward pass, in which what states begin with alike is read once."""
 
 
 class ValueScorer:
@@ -56,11 +57,12 @@ class ValueScorer:
         self._reader = Reader(cpu, 1.0, "float32")
         self._renderer = make_renderer(load_tokenizer(str(model)), model, read_chat_format(model))
         self._head = _head_of(folder)
+        self._alone = threading.Lock()
         self._longest = int(self._model.config.max_position_embeddings)  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
 
     async def score(self, searcher: Searcher, nodes: Sequence[SearchNode]) -> list[float]:
-        await asyncio.sleep(0)
-        return self._values([self._text(node) for node in nodes])
+        texts = [self._text(node) for node in nodes]
+        return await asyncio.to_thread(self._values, texts) if texts else []  # other episodes go on meanwhile
 
     def _text(self, node: SearchNode) -> list[int]:
         """The tokens that the policy would read in the state; of the state before the last turn where the episode is over."""
@@ -74,13 +76,14 @@ class ValueScorer:
 
         from turnwise.trainers.learn.collate import plain_rows
 
-        found: list[float] = []
-        with torch.no_grad():
-            for text in texts:
-                rows = plain_rows([text], [len(text)])
-                hidden: Any = self._reader.states(self._model, rows).hidden_RTD
-                found.append(float(self._head(hidden[:, len(text) - 1])[0]))
-        return found
+        rows = plain_rows(texts, [len(text) for text in texts])
+        value_R = torch.zeros(len(texts))
+        with self._alone, torch.no_grad():
+            for index_M in self._reader.cut(self._model, rows, TOGETHER):
+                hidden_RTD = self._reader.states(self._model, rows.select(index_M)).hidden_RTD
+                last_RD = hidden_RTD[torch.arange(len(index_M)), rows.length_R[index_M] - 1]
+                value_R[index_M] = self._head(last_RD)
+        return value_R.tolist()
 
     def close(self) -> None:
         """The model is given up with the object."""
