@@ -23,7 +23,7 @@ from turnwise.trainers.mismatch.core import FAULTS, PLAIN, DeclaredSampling, Exp
 from turnwise.trainers.mismatch.deciding import _likeliest, detectors
 from turnwise.trainers.mismatch.faults import end_token
 from turnwise.trainers.mismatch.faults.quantized import Rounding, _rounded, rounded
-from turnwise.trainers.mismatch.faults.retokenized import _encoded_again
+from turnwise.trainers.mismatch.faults.retokenized import _as_sampled, _encoded_again
 from turnwise.trainers.mismatch.faults.truncated import _P, _SHARES_P
 from turnwise.trainers.mismatch.fitting import after_a_system_prompt
 from turnwise.trainers.mismatch.reading import read_rows, row_of
@@ -514,6 +514,41 @@ def test_history_that_went_through_text_is_found_in_the_row_and_between_calls(na
     assert report.fault == "retokenized_history"
     assert report.begins.turn == 1
     assert "the row has" in report.said[0]
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_calls_whose_history_went_through_text_were_read_as_all_of_it_was_sampled(tokenizer, control: bool):
+    def encode(text: str) -> list[int]:
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    apart, end = [token for letter in "the" for token in encode(letter)], [tokenizer.eos_token_id]
+    assert apart != encode("the")
+    lost = encode("<|assistant|>") if control else []
+    asked, more, last = (
+        encode("<|user|>red<|assistant|>"),
+        encode("<|user|>hat<|assistant|>"),
+        encode("<|user|>felt<|assistant|>"),
+    )
+    said, again = [*apart, *lost, *end], [*encode("the"), *end]
+    prompts = [asked, [*asked, *again, *more], [*asked, *again, *more, *again, *last]]
+    rows = [
+        row_of(
+            {
+                "episode": 0,
+                "turn": k,
+                "prompt_ids": one,
+                "completion_ids": said,
+                "logprobs": [-1.0] * len(said),
+            },
+            k,
+        )
+        for k, one in enumerate(prompts)
+    ]
+    case = SimpleNamespace(rows=rows, models=SimpleNamespace(tokenizer=tokenizer, ends=tuple(end)))
+    assert [(one.row, list(one.ids)) for one in _as_sampled(case)] == [
+        (1, [*asked, *said, *more]),
+        (2, [*asked, *said, *more, *said, *last]),
+    ]
 
 
 def test_what_other_trainers_hold_is_read_under_their_names(tmp_path):

@@ -85,23 +85,45 @@ def through_text(tokenizer: object, ids: Sequence[int], way: str = "") -> tuple[
     return tuple(tokenizer.encode(WAYS[way](text), add_special_tokens=False))  # pyright: ignore
 
 
+class EarlierCall(NamedTuple):
+    """The tokens that the engine had at the end of a call, and the texts of them that a later prompt may begin with."""
+
+    ids: tuple[int, ...]
+    told: Sequence[str]
+
+
 def _as_sampled(case: MismatchCase) -> Iterator[OtherHistory]:
-    """Each call of the engine whose prompt says the same as the row of the call before, in other tokens."""
+    """Each call of the engine whose prompt says the same as what was read and sampled before, in other tokens."""
     decode = case.models.tokenizer.decode
-    before: dict[str, LoggedRow] = {}
+    before: dict[str, EarlierCall] = {}
     for r, row in enumerate(case.rows):
         known = before.get(row.episode) if row.episode and row.turn else None
         if row.episode:
-            before[row.episode] = row
+            before[row.episode] = EarlierCall(row.ids, _told(case, row))
         if known is None or not row.turns:
             continue
-        prompt, said = row.ids[: row.turns[0][0]], known.ids
-        if prompt[: len(said)] == said:
+        prompt = row.ids[: row.turns[0][0]]
+        if prompt[: len(known.ids)] == known.ids:
             continue
-        text, told = decode(list(prompt)), decode(list(said))
-        if not text.startswith(told):
+        text = decode(list(prompt))
+        told = next((one for one in known.told if text.startswith(one)), None)
+        if told is None:
             continue
         rest = text[len(told) :]
         cut = next((i for i in range(len(prompt) + 1) if decode(list(prompt[i:])) == rest), None)
         if cut is not None:
-            yield OtherHistory(r, 0, (*said, *prompt[cut:]))
+            read = (*known.ids, *prompt[cut:])
+            before[row.episode] = EarlierCall((*read, *row.ids[len(prompt) :]), _told(case, row))
+            yield OtherHistory(r, 0, read)
+
+
+def _told(case: MismatchCase, row: LoggedRow) -> Sequence[str]:
+    """The texts of a row, with its reply in each way in which frameworks make text of one."""
+    decode, begins = case.models.tokenizer.decode, row.turns[-1][0] if row.turns else len(row.ids)
+    body, end = list(row.ids[begins:]), list[int]()
+    if body and body[-1] in case.models.ends:
+        end = [body.pop()]
+    shown = decode(list(row.ids[:begins]))
+    return [
+        shown + WAYS[way](decode(body, skip_special_tokens="control" in way)) + decode(end) for way in WAYS
+    ]
