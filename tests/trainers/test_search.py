@@ -277,7 +277,7 @@ def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(t
         torch.nn.init.normal_(head.module.layers[3].weight)
     learner = Learner(load_model(toy_model(), torch.device("cpu")), OptimizerOptions(), heads=value.heads)
     wanted = measured(value, learner, collate([[episode]]), context=2048).turns.signals["value"][0].tolist()
-    checkpoint = save_checkpoint(tmp_path, 1, learner, {}, tokenizer, chat, {})
+    checkpoint = save_checkpoint(tmp_path / "checkpoints", 1, learner, {}, tokenizer, chat, {})
     scorer = ValueScorer(str(checkpoint))
     turns = episode.trajectory.turns
     seen = [SeenTurn(turn.observation, turn.action, ()) for turn in turns]
@@ -286,7 +286,12 @@ def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(t
     found = asyncio.run(scorer.score(None, [*states, over]))  # pyright: ignore[reportArgumentType]
     assert len({round(x, 3) for x in wanted}) == len(wanted)
     assert found == pytest.approx([*wanted, wanted[-1]], abs=1e-5)
-    broken = tmp_path / "step-000001" / "trainer.safetensors"
+    recipe = checkpoint.resolve().parents[1] / "recipe.yaml"
+    recipe.write_text("rollout: {env_options: {shaping: 0.5}}")
+    with pytest.raises(TurnwiseError, match="nearer to its goal"):
+        ValueScorer(str(checkpoint))
+    recipe.unlink()
+    broken = checkpoint / "trainer.safetensors"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "model").symlink_to(checkpoint / "model")
     from safetensors.torch import load_file, save_file

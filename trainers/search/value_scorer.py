@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
 from turnwise.trainers.search.core import Searcher, SearchNode
@@ -30,7 +32,7 @@ class ValueScorer:
         target: a checkpoint (``runs/NAME/best`` or ``…/checkpoints/step-000040``).
 
     Raises:
-        TurnwiseError: it is none, or holds no value head.
+        TurnwiseError: it is none, holds no value head, or its run was paid for progress.
     """
 
     whole, forks, oracle = False, False, False
@@ -51,6 +53,7 @@ class ValueScorer:
                 f"{target} is no checkpoint of a run.",
                 "Name one: runs/NAME/best, or a folder of runs/NAME/checkpoints.",
             )
+        _refuse_paid_progress(folder)
         self.name, self.source = f"value:{target}", _digest(folder / "trainer.safetensors")
         model, cpu = folder / "model", torch.device("cpu")
         self._model = load_model(model, cpu, None, frozen=True)
@@ -87,6 +90,22 @@ class ValueScorer:
 
     def close(self) -> None:
         """The model is given up with the object."""
+
+
+def _refuse_paid_progress(folder: Path) -> None:
+    """A value of returns that were shaped by progress says what is still to come: the nearer to the goal, the less.
+
+    Raises:
+        TurnwiseError: the run of this checkpoint was paid so.
+    """
+    recipe = folder.resolve().parents[1] / "recipe.yaml"
+    said = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else {}
+    if ((said.get("rollout") or {}).get("env_options") or {}).get("shaping"):
+        raise TurnwiseError(
+            f"The value of {folder} leaves out the progress that its run had paid by then (rollout.env_options.shaping in {recipe}), "
+            "so that it is lower where an attempt is nearer to its goal.",
+            "Train the value in a run without shaping, or choose another scorer.",
+        )
 
 
 def _head_of(folder: Path) -> ValueHead:
