@@ -265,6 +265,12 @@ class Renderer:
                 return tuple(ids[: ids.index(one.id) + 1])
         return (*ids, ends[0].id if ends else self.stop_ids[0])
 
+    def rest_ids(self, text: str) -> tuple[int, ...]:
+        """Tokens of the rest of a reply that has begun, with its end of turn."""
+        ends = self._ends_of(Message("assistant", text))
+        ids = self.encoder.encode_after(self.encoder.guard(text, own=True))
+        return (*ids, ends[0].id if ends else self.stop_ids[0])
+
     def parse(self, ids: Sequence[int], tools: Sequence[Tool] = (), prompt: Sequence[int] = ()) -> Message:
         """The message that sampled tokens stand for, without the token that ended it.
 

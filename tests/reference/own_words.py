@@ -169,14 +169,6 @@ def rlpr(signal: Part) -> None:
     is_of_answers(signal, "rlpr", thinking()[2].learner.model, rise)
 
 
-@reference("signal", "verifree")
-def verifree(signal: Part) -> None:
-    model = thinking()[2].learner.model
-    is_of_answers(
-        signal, "verifree", model, lambda told, _, b: math.prod(map(math.exp, told[b])), bare=False, log=True
-    )
-
-
 @reference("signal", "r3")
 def r3(signal: Part) -> None:
     members = {0: (0, 1, 2), 1: (0, 1, 2), 2: (0, 1, 2), 3: (3, 4), 4: (3, 4)}

@@ -61,6 +61,7 @@ import trees  # noqa: F401
 import two_stages  # noqa: F401
 import vocabulary  # noqa: F401
 import voted  # noqa: F401
+import whole_gradient  # noqa: F401
 from law import KINDS, SHARED, check, law_of_the_empty, options_of, variants
 from plain import REFERENCES, WITHOUT
 

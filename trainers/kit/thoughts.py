@@ -21,10 +21,10 @@ def thought_length(said: Sequence[int], decode: Decode, opened: str = "") -> int
     text = decode(list(said))
     end = leading_thoughts(text)
     if end and opened and (closed := text.rfind(closing(opened), 0, end)) >= 0:
-        return _tokens_within(said, decode, closed)
+        return tokens_within(said, decode, closed)
     return bisect.bisect_left(range(len(said)), end, key=lambda n: len(decode(list(said[:n])))) if end else 0
 
 
-def _tokens_within(said: Sequence[int], decode: Decode, end: int) -> int:
+def tokens_within(said: Sequence[int], decode: Decode, end: int) -> int:
     """The most tokens whose text has no more than ``end`` characters."""
     return bisect.bisect_right(range(len(said)), end, key=lambda n: len(decode(list(said[:n])))) - 1

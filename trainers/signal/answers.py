@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnwise.agents.core import Episode
 from turnwise.agents.policies.scripted import scripted
@@ -12,6 +12,8 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
+from turnwise.tools.thoughts import left_open
+from turnwise.trainers.kit.thoughts import thought_length, tokens_within
 
 
 def solutions(
@@ -32,6 +34,42 @@ def solutions(
                 "Choose a credit rule that needs no right answers, or give the environment its gold.",
             )
     return [tuple(turn.action for turn in episode.trajectory.turns) for episode in episodes]
+
+
+class AnswerCut(NamedTuple):
+    """Tokens of a reply that stand for reasoning, and those of the right answer that follow them."""
+
+    kept: int
+    answer: tuple[int, ...]
+
+
+def answer_cut(
+    episode: Episode, solution: Sequence[Message], said: Sequence[int], renderer: Renderer, tag: str = ""
+) -> AnswerCut | None:
+    """The right answer in place of what a reply says after its thoughts, or after the last ``tag`` in it; None where it has none.
+
+    Behind a tag stands what gold's last act says behind it. Where a token reaches beyond the tag, it is told anew with the answer.
+
+    Raises:
+        RunError: gold's last act has no such tag.
+    """
+    decode = renderer.tokenizer.decode
+    if not tag:
+        opened = left_open(decode(list(renderer.opening)))
+        return AnswerCut(thought_length(said, decode, opened), answer_ids(episode, solution[-1:], renderer))
+    act = solution[-1].content
+    if tag not in act:
+        raise RunError(
+            f"Gold's last act on task {episode.task.id} has no {tag!r}: {act[:100]!r}.",
+            "Name a tag behind which it answers, or leave it out: then an answer begins after the thoughts.",
+        )
+    text = str(decode(list(said)))
+    if tag not in text:
+        return None
+    end = text.rindex(tag) + len(tag)
+    kept = tokens_within(said, decode, end)
+    begun = text[len(str(decode(list(said[:kept])))) : end]
+    return AnswerCut(kept, renderer.rest_ids(begun + act[act.rindex(tag) + len(tag) :]))
 
 
 def answer_ids(episode: Episode, solution: Sequence[Message], renderer: Renderer) -> tuple[int, ...]:

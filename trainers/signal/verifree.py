@@ -7,21 +7,37 @@ from collections.abc import Sequence
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TrainingBatch
+from turnwise.trainers.signal.answers import answer_cut, solutions
 from turnwise.trainers.signal.core import Measured, SignalContext
-from turnwise.trainers.signal.forced import after_reasoning, forced, right_answers, spread
+from turnwise.trainers.signal.forced import forced, last_turn, spread
 
 
 @component("signal", "verifree", paper="2505.21493", gives=("verifree",), reads=("gold", "context"))
-def verifree(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
-    """exp(Σ_t log π(y_t | reasoning)), the probability of the whole right answer y, on every turn of a trajectory.
+def verifree(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], *, tag: str = "") -> Measured:
+    """R = exp(Σ_t log π(y_t | reasoning)), the probability of the whole right answer y, on every turn of a trajectory.
 
     VeriFree (Zhou et al. 2025): its expectation is the chance that the policy's own answer is y, where y is the only right one, with
-    less variance than a verifier's 0 and 1. The answer and the reasoning are those of `rlpr`. Paid by
-    `reward: {name: own_probability, signal: verifree, weight: 1, format: 0, answered: true}` with the credit rule `rloo`. The product
-    shrinks with the answer's length: use it where answers are short. Left out: the other half of the gradient, R·∇log π(y | reasoning).
+    less variance than a verifier's 0 and 1. The answer and the reasoning are those of `rlpr`; with a ``tag`` the reasoning goes up to the
+    last one in a message ("<answer", whose end tokens agree on), and y is what gold's last act says behind it. A message without it has 0. The product
+    shrinks with the answer's length: use it where answers are short.
+
+    The gradient has two halves. R, paid by `reward: {name: own_probability, signal: verifree, weight: 1, format: 0, answered: true}`, makes
+    reasoning likelier with the credit rule `rloo`. R·∇log π(y | reasoning) is `source: [{name: verifree, loss: [verifree]}]`, of the same ``tag``.
 
     >>> verifree.__name__
     'verifree'
+
+    Raises:
+        RunError: the last act of gold has no such tag.
     """
-    told = forced(see.learner.score, after_reasoning(see, batch), right_answers(see, groups), see.context)
+    plans = solutions(groups, see.env_options)
+    tasks = [(group[0], plan) for group, plan in zip(groups, plans, strict=True) for _ in group]
+    contexts, answers = dict[int, list[int]](), dict[int, tuple[int, ...]]()
+    for b, (episode, plan) in enumerate(tasks):
+        if int(batch.turns.length_B[b]):
+            before, said = last_turn(batch, b)
+            cut = answer_cut(episode, plan, said, see.renderer, tag)
+            if cut is not None:
+                contexts[b], answers[b] = [*before, *said[: cut.kept]], cut.answer
+    told = forced(see.learner.score, contexts, answers, see.context)
     return Measured({"verifree": spread(batch, {b: logp.sum().exp().item() for b, logp in told.items()})})

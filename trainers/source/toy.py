@@ -10,6 +10,7 @@ from pathlib import Path
 
 from turnwise.agents.core import Episode, Reply, Turn
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
+from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Limits, Request, run_episodes
 from turnwise.trainers.guide.toy import untrained_policy
@@ -26,10 +27,11 @@ def example_context(suite: str = "shop/quick", *, seed: int = 0) -> SourceContex
 
 
 def failed_groups(first: int, count: int, *, suite: str = "shop/quick") -> list[list[Episode]]:
-    """Groups of two episodes at which a script that knows nothing failed, on training tasks from ``first`` on."""
+    """Groups of two episodes at which a script that knows nothing failed, with its tokens, on training tasks from ``first`` on."""
     groups = list[list[Episode]]()
+    policy = DemonstrationPolicy(scripted("echo"), untrained_policy().renderer)
     for task in Mixture({suite: 1.0}, 0).tasks(count, start=first):
-        group = run_episodes([Request(task, seed) for seed in (1, 2)], scripted("echo"))
+        group = run_episodes([Request(task, seed) for seed in (1, 2)], policy)
         groups.append([*group])
     return groups
 
