@@ -265,7 +265,7 @@ def by_hand(loss: str, filter: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("filter", ["any", "informative"])
-@pytest.mark.parametrize("loss", ["dpo", "ipo", "disco", "cpl", "prdp", "pacs", "gspo", "luspo", "rapo"])
+@pytest.mark.parametrize("loss", ["dpo", "ipo", "disco", "cpl", "prdp", "pacs", "gspo", "luspo"])
 def test_losses_of_the_whole_have_the_slope_of_their_value_over_all_ordered_batches(
     loss: str, filter: str
 ) -> None:

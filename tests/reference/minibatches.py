@@ -111,7 +111,13 @@ def trajectories(rng: random.Random, seed: int) -> Batch:
 def token_rows(given: Mapping[str, Any], batch: Batch) -> TokenBatch:
     rows = {name: x for name, x in given.items() if name not in APART}
     made = token_batch(**rows, group=[batch.group[b] for b in given["trajectory"]])
-    return dataclasses.replace(made, signals={"token_teacher_logp": padded(given["teacher_logp"])})
+    return dataclasses.replace(made, signals=told(given))
+
+
+def told(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What another model says of the tokens, by whatever name a loss asks for it."""
+    told_RT = padded(given["teacher_logp"])
+    return {"token_teacher_logp": told_RT, "token_tempered_reference": told_RT}
 
 
 def whole_rows(given: Mapping[str, Any], batch: Batch) -> WholeBatch:
@@ -128,7 +134,7 @@ def whole_rows(given: Mapping[str, Any], batch: Batch) -> WholeBatch:
         made,
         weight_RT=padded(given["weight"]),
         nucleus_RT=padded(given["nucleus"]).requires_grad_(),
-        signals={"token_teacher_logp": padded(given["teacher_logp"])},
+        signals=told(given),
     )
 
 

@@ -245,23 +245,9 @@ def satisfied(
     return {"kl_reference": middle, "satisfied": mean([float(x) for x in sides])}
 
 
-def forward(batch: Batch, t: Token, failure: float, success: float) -> float:
-    power = success if batch.success[t.trajectory] else failure
-    y = between(power * t.reference - t.logp, -10.0, 10.0)
-    return exp(y) * y - exp(y) + 1
-
-
-@reference("loss", "rapo", failure=[0.1, 0.9], success=[0.7])
-def rapo(now: Batch, then: Batch, failure: float = 0.5, success: float = 1.0) -> float:
-    return sum(t.weight * forward(now, t, failure, success) for t in now.tokens.values())
-
-
 METRICS |= {
     "a_lol": used,
     "kto": satisfied,
-    "rapo": lambda batch, failure=0.5, success=1.0: {
-        "kl_forward": mean([forward(batch, t, failure, success) for t in batch.tokens.values()])
-    },
 }
 
 

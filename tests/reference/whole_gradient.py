@@ -16,7 +16,7 @@ from own_words import is_of_answers, thinking, thoughts_of
 from plain import mean, reference, refuses
 from ratios import together
 
-from turnwise.agents.core import Episode, Outcome
+from turnwise.agents.core import Episode, Outcome, Reply
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
@@ -82,6 +82,12 @@ def scene() -> Scene:
                 turns[-1] = dataclasses.replace(
                     turns[-1], reply=reply, bad_action=(g, i) == (1, 0), details=details
                 )
+            if (g, i) == (1, 2):  # sampled under a hint, and learned without it
+                told = turns[-1].reply
+                turns[-1] = dataclasses.replace(
+                    turns[-1],
+                    reply=told._replace(scored_ids=told.prompt_ids, prompt_ids=(9, *told.prompt_ids)),
+                )
             one = dataclasses.replace(first.trajectory, turns=tuple(turns))
             end = EndReason.TURN_LIMIT if (g, i) == (1, 1) else EndReason.FAILED
             group.append(dataclasses.replace(first, trajectories={"agent": one}, end=end))
@@ -104,6 +110,10 @@ def cut(see: SignalContext, said: Sequence[int], act: str, tag: str) -> tuple[in
         n -= 1
         rest = text[len(decode([*said[:n]])) : end] + rest
     return n, see.renderer.reply_ids(Message("assistant", rest))
+
+
+def learned_under(reply: Reply) -> Sequence[int]:
+    return reply.prompt_ids if reply.scored_ids is None else reply.scored_ids
 
 
 def tags_of(act: str) -> list[str]:
@@ -131,7 +141,7 @@ def verifree_signal(signal: Part, tag: str = "") -> None:
                 value = 0.0
                 if turns and (known := cut(see, turns[-1].reply.action_ids, act, a_tag)):
                     before = [x for t in turns[:-1] for x in (*t.reply.prompt_ids, *t.reply.action_ids)]
-                    before += [*turns[-1].reply.prompt_ids, *turns[-1].reply.action_ids[: known[0]]]
+                    before += [*learned_under(turns[-1].reply), *turns[-1].reply.action_ids[: known[0]]]
                     whole = [*before, *known[1]]
                     logp = logits(see.learner.model, whole)
                     value = math.prod(exp(logp[t - 1, whole[t]]) for t in range(len(before), len(whole)))
@@ -148,7 +158,13 @@ def verifree_signal(signal: Part, tag: str = "") -> None:
 def verifree_source(source: Part, tag: str = "") -> None:
     groups, see, acts = scene()
     failed = [dataclasses.replace(groups[0][0], outcome=Outcome.INFRA_ERROR)]
-    held = dataclasses.replace(example_context("shop/quick"), renderer=see.renderer, played=[*groups, failed])
+    long = next(one for one in groups[0] if len(one.trajectory.turns) == 2)
+    begun = dataclasses.replace(long.trajectory.turns[0], reply=Reply(Message("assistant", "of a script")))
+    mixed = dataclasses.replace(long.trajectory, turns=(begun, long.trajectory.turns[1]))
+    lacking = [dataclasses.replace(long, trajectories={"agent": mixed})]
+    held = dataclasses.replace(
+        example_context("shop/quick"), renderer=see.renderer, played=[*groups, failed, lacking]
+    )
     kinds = set[str]()
     for a_tag in tags_of(acts[0]) if tag else [""]:
         drawn = asyncio.run(functools.partial(source, tag=a_tag)(held, 3))
@@ -169,7 +185,8 @@ def verifree_source(source: Part, tag: str = "") -> None:
                 continue
             assert now.weight == (0.0 if lost else 1.0)
             kinds.add("lost" if lost else "shown")
-            prompt, said = last.reply.prompt_ids, last.reply.action_ids
+            prompt, said = learned_under(last.reply), last.reply.action_ids
+            assert now.reply.scored_ids is None
             assert now.reply.prompt_ids == (*prompt, *said[: known[0]])
             assert (now.reply.action_ids, now.reply.logprobs) == (known[1], ())
             assert now.reply.parent == last.reply.parent

@@ -133,6 +133,8 @@ PROBABILITIES = {
             "answered": True,
         },
         "credit": "rloo",
+        "signals": [{"name": "verifree", "tag": "<answer"}],
+        "source": [{"name": "verifree", "tag": "<answer", "loss": ["verifree"]}],
     },
     "R3": {"reward": {"name": "own_probability", "signal": "r3", "weight": 1, "format": 0}},
     "listener": {

@@ -100,7 +100,11 @@ def read_by(teacher: Any, batch: TrainingBatch) -> TrainingBatch:
         token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, reader.states(teacher, batch.rows), 5)
         own_RT = reader.scores(teacher, batch.rows).logp_RT
         mean_RT = PassPart(reader, teacher, batch.rows, torch.arange(len(batch.rows.mask_RT))).mean_logp()
-    told = {"token_teacher_logp": own_RT, "token_mean_logp": mean_RT}
+    told = {
+        "token_teacher_logp": own_RT,
+        "token_mean_logp": mean_RT,
+        "token_tempered_reference": own_RT,
+    }
     view = dataclasses.replace(view, signals={**view.signals, **told})
     turns = dataclasses.replace(batch.turns, tokens=view)
     return batch._replace(turns=turns, top=TeacherTop(token_RTJ, logp_RTJ))

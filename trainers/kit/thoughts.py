@@ -27,4 +27,4 @@ def thought_length(said: Sequence[int], decode: Decode, opened: str = "") -> int
 
 def tokens_within(said: Sequence[int], decode: Decode, end: int) -> int:
     """The most tokens whose text has no more than ``end`` characters."""
-    return bisect.bisect_right(range(len(said)), end, key=lambda n: len(decode(list(said[:n])))) - 1
+    return bisect.bisect_right(range(len(said) + 1), end, key=lambda n: len(decode(list(said[:n])))) - 1

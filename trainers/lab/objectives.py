@@ -78,7 +78,11 @@ def minibatch(seed: int, setting: Setting) -> ComparedBatch:
     width = tokens.mask_RT.shape[1]
     told_RT = torch.tensor([[*row, *[0.0] * (width - len(row))] for row in teacher], dtype=torch.float64)
     mean_RT = -_drawn(seed, "theirs", tokens.mask_RT.shape)[..., 0].abs() - 3
-    signals = {"token_teacher_logp": told_RT, "token_mean_logp": mean_RT}
+    signals = {
+        "token_teacher_logp": told_RT,
+        "token_mean_logp": mean_RT,
+        "token_tempered_reference": tokens.reference_logp_RT,
+    }
     top = TeacherTop(
         torch.arange(TOP).expand(*tokens.mask_RT.shape, TOP),
         *(_drawn(seed, name, tokens.mask_RT.shape) for name in ("theirs", "ours")),

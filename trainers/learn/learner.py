@@ -105,13 +105,21 @@ class Learner:
 
     @torch.no_grad()
     def read(
-        self, rows: TokenRows, readers: Sequence[Callable[[PassPart], None]], row_M: Tensor | None = None
+        self,
+        rows: TokenRows,
+        readers: Sequence[Callable[[PassPart], None]],
+        row_M: Tensor | None = None,
+        *,
+        reference: bool = False,
     ) -> None:
-        """One forward pass over rows (all if None), in micro-batches, which all ``readers`` look at.
+        """One forward pass over rows (all if None), in micro-batches, which all ``readers`` look at; of the frozen ``reference`` if asked.
 
         In a team every learner reads all of them.
         """
-        self._read(self.reader.cut(self.model, rows, self.options.micro_tokens, row_M), rows, readers)
+        with contextlib.ExitStack() as stack:
+            model = self.reference_model(stack) if reference else self.model
+            parts = self.reader.cut(model, rows, self.options.micro_tokens, row_M)
+            self._read(parts, rows, readers, model=model)
 
     @torch.no_grad()
     def _read(
@@ -120,12 +128,14 @@ class Learner:
         rows: TokenRows,
         readers: Sequence[Callable[[PassPart], None]],
         nucleus: Nucleus | None = None,
+        model: nn.Module | None = None,
     ) -> None:
+        read_by = self.model if model is None else model
         for index_M in parts:
             if not len(index_M):
-                self.reader.nothing(self.model)
+                self.reader.nothing(read_by)
                 continue
-            part = PassPart(self.reader, self.model, rows.select(index_M), index_M, nucleus)
+            part = PassPart(self.reader, read_by, rows.select(index_M), index_M, nucleus)
             for read in readers:
                 read(part)
 

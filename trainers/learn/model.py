@@ -286,6 +286,11 @@ def nucleus_entropy(logp_NV: Tensor, nucleus: Nucleus) -> Tensor:
     return (own_NV.exp() * own_NV.neg() * inside_NV).sum(-1) + 0.0
 
 
+def vocabulary_size(model: nn.Module) -> int:
+    """The number of tokens that a model chooses from."""
+    return base_of(model).get_output_embeddings().weight.shape[0]
+
+
 def token_stats(
     model: nn.Module,
     hidden_ND: Tensor,
@@ -300,7 +305,7 @@ def token_stats(
         found = logp_MV.gather(-1, token_M[:, None])[:, 0], -(logp_MV.exp() * logp_MV).sum(-1)
         return found if nucleus is None else (*found, nucleus_entropy(logp_MV, nucleus))
 
-    vocabulary = base_of(model).get_output_embeddings().weight.shape[0]
+    vocabulary = vocabulary_size(model)
     if len(token_N) * vocabulary <= LARGE:
         return TokenStats(*stats(hidden_ND, token_N))
     chunk = max(1, LARGE // vocabulary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -16,7 +16,14 @@ from turnwise.errors import RecipeError
 from turnwise.trainers.core import Nucleus
 from turnwise.trainers.learn.attention import by_flex, hidden_states_of, take_trees, why_not
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
-from turnwise.trainers.learn.model import hidden_states, nothing_read, token_stats, vocabulary_logp
+from turnwise.trainers.learn.memory import LARGE
+from turnwise.trainers.learn.model import (
+    hidden_states,
+    nothing_read,
+    token_stats,
+    vocabulary_logp,
+    vocabulary_size,
+)
 from turnwise.trainers.learn.options import Precision, Share
 from turnwise.trainers.learn.tree import TokenTree, count_nodes, tree_batches, tree_of
 
@@ -254,6 +261,14 @@ class PassPart:
         """Log-probabilities of the whole vocabulary at the places of some sampled tokens, row by row, (N, V)."""
         with self._reader.precision():
             return self._reader.vocabulary(self._model, self.rows._replace(mask_RT=wanted_RT), self._states)
+
+    def places(self) -> Iterator[Tensor]:
+        """The sampled tokens' places cut so that the distributions of each part fit into memory: masks, (R, T)."""
+        chunk = max(1, LARGE // vocabulary_size(self._model))
+        for some_N2 in self.rows.mask_RT.nonzero().split(chunk):
+            place_RT = torch.zeros_like(self.rows.mask_RT)
+            place_RT[tuple(some_N2.T)] = True
+            yield place_RT
 
     @torch.no_grad()
     def mean_logp(self) -> Tensor:

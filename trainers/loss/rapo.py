@@ -1,9 +1,8 @@
 """Forward KL to a reference that counts more the more a trajectory earned."""
 
 from turnwise.registry import component
-from turnwise.trainers.core import WholeBatch, WholeLoss
-from turnwise.trainers.kit.minibatch import against_reference, of_trajectory
-from turnwise.trainers.kit.tokens import bounded, chosen, token_mean
+from turnwise.trainers.core import TokenBatch, TokenLoss
+from turnwise.trainers.kit.tokens import bounded, token_mean
 
 LIMIT = 10.0  # of |log x|
 
@@ -11,38 +10,34 @@ LIMIT = 10.0  # of |log x|
 @component(
     "loss",
     "rapo",
-    objective="the direction of KL(π_ref^φ ‖ π), which it is where φ = 1",
+    objective="KL(π̂ ‖ π), π̂ the reference flattened after failures, where the policy acted",
     paper="2510.03865",
-    whole=True,
     slope="own",
-    needs=("reference",),
+    needs=("token_tempered_reference",),
 )
-def rapo(batch: WholeBatch, *, failure: float = 0.5, success: float = 1.0) -> WholeLoss:
-    """x·log x − x + 1 with x = π_ref^φ/π at each sampled token: where φ = 1, KL(π_ref ‖ π) on samples of π; never negative.
+def rapo(batch: TokenBatch) -> TokenLoss:
+    """x·log x − x + 1 with x = π̂/π at each sampled token: its mean over samples of π is KL(π̂ ‖ π), and it is never negative.
 
-    φ is ``success`` for trajectories that solved their task and ``failure`` for others, so that what failed is held to a
-    flatter reference. RAPO (2025): forward KL and a reference tempered by reward are its ideas; this φ is ours. With φ = 1 it
-    estimates KL(π_ref ‖ π) exactly. With φ < 1 it is no KL: π_ref^φ is not normalised, which needs the reference's whole
-    distribution, so that the mean is 13 times the KL in a vocabulary of 3, and 26 to 580 times at 512 to 150,000 tokens, and so
-    is, roughly, what ``weight`` means. The direction is nearly right (cosine 0.998). |log x| is at most 10. By the reducer's weights; add it to a policy loss with a small ``weight``.
+    π̂ is the reference to a power φ that rises with the reward, normalised over the vocabulary: signal `tempered_reference`, which has the
+    powers as options. RAPO (2025) holds what succeeded to its reference and lets what failed go further. As there, its slope is that of the
+    estimator at the sampled tokens, −x·log x in log π. |log x| is at most 10. Add it to a policy loss with a small ``weight`` (1e-3, ours).
 
     Metric: ``kl_forward`` (its mean).
 
-    Worked by hand with x = 0.5/0.4: 1.25·0.223144 − 0.25 = 0.028929.
+    Worked by hand: π_ref = .5, .3, .2 with φ = ½ is π̂ = .4154, .3218, .2628; π = .4, .4, .2: .0007, .0205, .0448, whose mean
+    under π is KL(π̂ ‖ π) = .0174.
 
-    >>> from math import log
-    >>> from turnwise.trainers.kit.toy_batches import whole_batch
-    >>> batch = whole_batch([[log(0.4)]], reference_logp=[[log(0.5)]], success=[1])
-    >>> round(rapo(batch).loss.item(), 6)
-    0.028929
-
-    Raises:
-        RecipeError: there is no reference model.
+    >>> from dataclasses import replace
+    >>> import torch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
+    >>> pi, power = torch.tensor([[0.4, 0.4, 0.2]]), torch.tensor([[0.5, 0.3, 0.2]]).sqrt()
+    >>> batch = replace(token_batch(pi.log().tolist()), signals={"token_tempered_reference": (power / power.sum()).log()})
+    >>> loss_RT = rapo(batch).loss_RT
+    >>> rounded(loss_RT, 4), round((pi * loss_RT).sum().item(), 4)
+    ([[0.0007, 0.0205, 0.0448]], 0.0174)
     """
-    against_reference(batch, "rapo")
-    assert batch.reference_logp_RT is not None
-    phi_RT = of_trajectory(chosen(batch.success_B, success, failure, batch.logp_RT), batch)
-    log_x_RT = bounded(phi_RT * batch.reference_logp_RT - batch.logp_RT, batch.mask_RT).clamp(-LIMIT, LIMIT)
+    gap_RT = bounded(batch.signals["token_tempered_reference"] - batch.logp_RT, batch.mask_RT)
+    log_x_RT = gap_RT.clamp(-LIMIT, LIMIT)
     x_RT = log_x_RT.exp()
-    loss_RT = (x_RT * log_x_RT - x_RT + 1) * batch.mask_RT
-    return WholeLoss((batch.weight_RT * loss_RT).sum(), {"kl_forward": token_mean(loss_RT, batch.mask_RT)})
+    loss_RT = x_RT * log_x_RT - x_RT + 1
+    return TokenLoss(loss_RT, {"kl_forward": token_mean(loss_RT, batch.mask_RT)})

@@ -31,10 +31,9 @@ def verifree(batch: WholeBatch) -> WholeLoss:
     >>> round(verifree(batch).loss.item(), 6)
     0.230259
     """
-    logp_RT, mask_RT = batch.logp_RT.masked_fill(~batch.mask_RT, 0.0), batch.mask_RT
-    likelihood_RT = unit_sum(logp_RT.detach(), *units(batch, "turn")).exp()
-    loss_RT = -likelihood_RT * batch.advantage_RT * logp_RT
-    counted_RT = mask_RT & (batch.advantage_RT != 0)
+    likelihood_RT = unit_sum(batch.logp_RT.detach(), *units(batch, "turn")).exp()
+    loss_RT = -likelihood_RT * batch.advantage_RT * batch.logp_RT
     return WholeLoss(
-        (batch.weight_RT * loss_RT).sum(), {"answer_likelihood": token_mean(likelihood_RT, counted_RT)}
+        (batch.weight_RT * loss_RT).sum(),
+        {"answer_likelihood": token_mean(likelihood_RT, batch.advantage_RT != 0)},
     )
