@@ -63,25 +63,51 @@ def spreads_kept(spreads: Sequence[float], drop: float) -> list[float]:
     return [float(x not in gone) for x in spreads]
 
 
+def ranks_kept(ranks: Sequence[float], top: int) -> list[float]:
+    """The book: drop prompts where no reasoning brings the average rank of the least likely tokens into the top k."""
+    return [float(best <= top) for best in ranks]
+
+
 def orders_of_groups(name: str, part: Part, formula: Part) -> None:
-    LAWS["filter"](name, part, formula)
-    drop = getattr(part, "keywords", {}).get("drop", 0.25)
+    given = getattr(part, "keywords", {})
+    drop, rank, top = given.get("drop", 0.25), given.get("rank", ""), given.get("top", 100)
+    batch = turn_batch([[0.0]], signals={"r3_spread": [[1.0]], "r3_rank": [[1.0]]})
+    for wrong in ({"drop": -0.1}, {"drop": 1.0}, {"top": 0}, {"top": -1}):
+        refuses(lambda wrong=wrong: part(batch, batch.reward_BK, **wrong))
+    if not rank:
+        LAWS["filter"](name, part, formula)
     for n in (1, 2, 3, 4, 5):
-        for spreads in product([0.0, 0.125, 0.5, 2.0][: 3 + (n < 5)], repeat=n):
+        for number, spreads in enumerate(product([0.0, 0.125, 0.5, 2.0][: 3 + (n < 5)], repeat=n)):
             group = [g for g in range(n) for _ in range(2)]
             turns = [[spreads[g]] * (1 + g % 2) for g in group]
-            batch = turn_batch([[0.0] * len(row) for row in turns], group, signals={"r3_spread": turns})
-            assert part(batch, batch.reward_BK).tolist()[::2] == spreads_kept(spreads, drop)
+            ranks = [
+                [[1.0, top - 0.5, top, top + 0.5, 1e4][(number * 7 + g * g + 2 * g) % 5]] for g in range(n)
+            ]
+            of_turns = [[ranks[g][0]] * (1 + g % 2) for g in group]
+            signals = {"r3_spread": turns, "r3_rank": of_turns}
+            batch = turn_batch([[0.0] * len(row) for row in turns], group, signals=signals)
+            near_enough = ranks_kept([row[0] for row in ranks], top) if rank else [1.0] * n
+            left = [x for x, near in zip(spreads, near_enough, strict=True) if near]
+            among = iter(spreads_kept(left, drop))
+            assert part(batch, batch.reward_BK).tolist()[::2] == [
+                next(among) if near else 0.0 for near in near_enough
+            ]
     seven = [0.7, 0.1, 0.6, 0.2, 0.5, 0.3, 0.4]
-    batch = turn_batch([[0.0]] * 7, range(7), signals={"r3_spread": [[x] for x in seven]})
+    signals = {"r3_spread": [[x] for x in seven], "r3_rank": [[1.0]] * 7}
+    batch = turn_batch([[0.0]] * 7, range(7), signals=signals)
     assert part(batch, batch.reward_BK).tolist() == spreads_kept(seven, drop)
-    batch = turn_batch([[0.0]], signals={"r3_spread": [[1.0]]})
-    for wrong in (-0.1, 1.0):
-        refuses(lambda wrong=wrong: part(batch, batch.reward_BK, drop=wrong))
 
 
-@reference("filter", "r3", law=orders_of_groups, drop=[0.0, 0.5])
-def r3(r: Ragged, A: Any, drop: float = 0.25) -> list[float]:
+@reference(
+    "filter",
+    "r3",
+    law=orders_of_groups,
+    drop=[0.0, 0.5],
+    rank=["r3_rank"],
+    top=[7],
+    also=[{"rank": "r3_rank", "top": 3, "drop": 0.5}],
+)
+def r3(r: Ragged, A: Any, drop: float = 0.25, rank: str = "", top: int = 100) -> list[float]:
     every = sorted({*r.group})
     spread = [max(r.turns["r3_spread"][i][0] for i in range(len(r)) if r.group[i] == g) for g in every]
     kept_ = dict(zip(every, spreads_kept(spread, drop), strict=True))

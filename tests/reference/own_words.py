@@ -9,7 +9,6 @@ import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import pstdev
 from types import SimpleNamespace
 from typing import Any
 
@@ -167,28 +166,6 @@ def rlpr(signal: Part) -> None:
         return gain if gain > 0 else 0.0
 
     is_of_answers(signal, "rlpr", thinking()[2].learner.model, rise)
-
-
-@reference("signal", "r3")
-def r3(signal: Part) -> None:
-    members = {0: (0, 1, 2), 1: (0, 1, 2), 2: (0, 1, 2), 3: (3, 4), 4: (3, 4)}
-
-    def sigma(told: Mapping[int, list[float]], b: int) -> list[float]:
-        return [pstdev(at) for at in zip(*(told[c] for c in members[b]), strict=True)]
-
-    def value(told: Mapping[int, list[float]], plain: Mapping[int, list[float]], b: int) -> float:
-        s = sigma(told, b)
-        gains = [x - y for x, y in zip(told[b], plain[b], strict=True)]
-        return sum(w * g for w, g in zip(s, gains, strict=True)) / sum(s) if sum(s) else 0.0
-
-    model = thinking()[2].learner.model
-    is_of_answers(signal, "r3", model, value)
-    is_of_answers(signal, "r3_spread", model, lambda told, _, b: max(sigma(told, b)))
-    _, groups, see = thinking()
-    three = [*groups, [groups[0][0]]]
-    found = measured(signal, see, collate(three), three).turn["r3"]
-    assert found[0].any()
-    assert not found[-1].any(), "nothing depends on the reasoning of one who is alone"
 
 
 def other_model(seed: int) -> Any:

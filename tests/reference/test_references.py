@@ -48,6 +48,7 @@ import proposed  # noqa: F401
 import pytest
 import ratios  # noqa: F401
 import reattempted  # noqa: F401
+import reflecting  # noqa: F401
 import returning  # noqa: F401
 import rows_helped  # noqa: F401
 import rules  # noqa: F401

@@ -136,7 +136,16 @@ PROBABILITIES = {
         "signals": [{"name": "verifree", "tag": "<answer"}],
         "source": [{"name": "verifree", "tag": "<answer", "loss": ["verifree"]}],
     },
-    "R3": {"reward": {"name": "own_probability", "signal": "r3", "weight": 1, "format": 0}},
+    "R3": {
+        "reward": {"name": "own_probability", "signal": "r3", "weight": 1, "format": 0},
+        "signals": [{"name": "r3", "propagate": 0.5, "length": 0.5}],
+        "filter": {"name": "r3", "rank": "r3_rank", "top": 100},
+    },
+    "RAPO": {
+        "loss": ["clip", {"name": "rapo", "weight": 0.001}],
+        "signals": [{"name": "tempered_reference", "failure": 0.3}],
+        "credit": "grpo",
+    },
     "listener": {
         "reward": {
             "name": "own_probability",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from turnwise.agents.core import Episode
 from turnwise.agents.policies.scripted import scripted
@@ -13,7 +13,7 @@ from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
 from turnwise.tools.thoughts import left_open
-from turnwise.trainers.kit.thoughts import thought_length, tokens_within
+from turnwise.trainers.kit.thoughts import Decode, thought_length, tokens_within
 
 
 def solutions(
@@ -53,7 +53,7 @@ def answer_cut(
     Raises:
         RunError: gold's last act has no such tag.
     """
-    decode = renderer.tokenizer.decode
+    decode: Decode = cast(Any, renderer.tokenizer).decode
     if not tag:
         opened = left_open(decode(list(renderer.opening)))
         return AnswerCut(thought_length(said, decode, opened), answer_ids(episode, solution[-1:], renderer))
@@ -63,12 +63,12 @@ def answer_cut(
             f"Gold's last act on task {episode.task.id} has no {tag!r}: {act[:100]!r}.",
             "Name a tag behind which it answers, or leave it out: then an answer begins after the thoughts.",
         )
-    text = str(decode(list(said)))
+    text = decode(list(said))
     if tag not in text:
         return None
     end = text.rindex(tag) + len(tag)
     kept = tokens_within(said, decode, end)
-    begun = text[len(str(decode(list(said[:kept])))) : end]
+    begun = text[len(decode(list(said[:kept]))) : end]
     return AnswerCut(kept, renderer.rest_ids(begun + act[act.rindex(tag) + len(tag) :]))
 
 

@@ -12,6 +12,8 @@ from turnwise.tools.thoughts import left_open
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.thoughts import thought_length
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, plain_rows
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.passes import PassPart
 from turnwise.trainers.signal.answers import answer_ids, solutions
 from turnwise.trainers.signal.core import SignalContext
 
@@ -27,23 +29,58 @@ def right_answers(see: SignalContext, groups: Sequence[Group]) -> list[tuple[int
 
 
 def forced(
-    score: Score, contexts: Mapping[int, Sequence[int]], answers: Sequence[Sequence[int]], room: int
+    score: Score,
+    contexts: Mapping[int, Sequence[int]],
+    answers: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    room: int,
 ) -> dict[int, Tensor]:
     """Log-probability of each token of the answers, each after its context, by the numbers of trajectories.
 
     A context that leaves no room for its answer is cut at its beginning. Equal texts are read once.
     """
+    rows, row_of = _rows(contexts, answers, room)
+    if not row_of:
+        return {}
+    logp_RT = score(rows)
+    return {b: logp_RT[r][rows.mask_RT[r]].double() for b, r in row_of.items()}
+
+
+def ranked(
+    learner: Learner,
+    contexts: Mapping[int, Sequence[int]],
+    answers: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    room: int,
+) -> dict[int, Tensor]:
+    """The rank of each of these tokens in the policy's vocabulary, 1 where none is likelier."""
+    rows, row_of = _rows(contexts, answers, room)
+    rank_RT = torch.zeros(rows.mask_RT.shape)
+
+    def read(seen: PassPart) -> None:
+        for place_RT in seen.places():
+            logp_NV = seen.distributions(place_RT)
+            token_N1 = seen.rows.token_RT[place_RT].to(logp_NV.device)[:, None]
+            rank_N = 1 + (logp_NV > logp_NV.gather(-1, token_N1)).sum(-1)
+            row_N, column_N = place_RT.nonzero(as_tuple=True)
+            rank_RT[seen.index_N[row_N], column_N] = rank_N.float().cpu()
+
+    if row_of:
+        learner.read(rows, [read])
+    return {b: rank_RT[r][rows.mask_RT[r]] for b, r in row_of.items()}
+
+
+def _rows(
+    contexts: Mapping[int, Sequence[int]],
+    answers: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    room: int,
+) -> tuple[TokenRows, dict[int, int]]:
+    """The answers after their contexts as rows of tokens, equal ones once, and the row of each trajectory."""
     places: dict[int, tuple[tuple[int, ...], int]] = {}
     for b, context in contexts.items():
         before = tuple(context)[-max(1, room - len(answers[b])) :]
         places[b] = ((*before, *answers[b])[:room], len(before))
-    texts = list(dict.fromkeys(places.values()))
-    if not texts:
-        return {}
+    texts = {text: r for r, text in enumerate(dict.fromkeys(places.values()))}
     rows = plain_rows([text for text, _ in texts], [start for _, start in texts])
-    logp_RT = score(rows)
-    known = {text: logp_RT[r][rows.mask_RT[r]].double() for r, text in enumerate(texts)}
-    return {b: known[place] for b, place in places.items()}
+    return rows, {b: texts[place] for b, place in places.items()}
 
 
 def after_reasoning(see: SignalContext, batch: TrainingBatch) -> dict[int, list[int]]:
