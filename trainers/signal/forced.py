@@ -61,7 +61,7 @@ def ranked(
             token_N1 = seen.rows.token_RT[place_RT].to(logp_NV.device)[:, None]
             rank_N = 1 + (logp_NV > logp_NV.gather(-1, token_N1)).sum(-1)
             row_N, column_N = place_RT.nonzero(as_tuple=True)
-            rank_RT[seen.index_N[row_N], column_N] = rank_N.float().cpu()
+            rank_RT[seen.index_N[row_N], column_N] = rank_N.to(rank_RT.dtype).cpu()
 
     if row_of:
         learner.read(rows, [read])

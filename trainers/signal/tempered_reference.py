@@ -64,7 +64,7 @@ def tempered_reference(
             power_N = power_R[seen.index_N][:, None].expand_as(place)[place].to(logp_NV.device)
             told_N = tempered(logp_NV, power_N).gather(-1, token_N[:, None])[:, 0]
             row_N, column_N = place.nonzero(as_tuple=True)
-            found_RT[seen.index_N[row_N], column_N] = told_N.float().cpu()
+            found_RT[seen.index_N[row_N], column_N] = told_N.to(found_RT.dtype).cpu()
 
     see.learner.read(rows, [read], reference=True)
     return Measured(token={"token_tempered_reference": found_RT})
