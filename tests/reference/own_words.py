@@ -111,6 +111,7 @@ def thoughts_of(see: SignalContext, ids: Sequence[int]) -> int:
     return next(n for n in range(len(ids) + 1) if see.tokenizer.decode([*ids[:n]]) == text)
 
 
+@functools.cache
 def found_likely(model: Any, room: int, *, bare: bool = False) -> dict[int, list[float]]:
     """By episode: log-probabilities of its right answer's tokens, after its reasoning or after its task alone."""
     _, groups, see = thinking()

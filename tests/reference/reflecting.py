@@ -7,10 +7,9 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from statistics import pstdev
-from typing import Any
 
 from measured import Part, logits, measured, near, of_turns
-from own_words import found_likely, is_of_answers, thinking, thoughts_of
+from own_words import found_likely, thinking, thoughts_of
 from plain import mean, reference, refuses
 
 from turnwise.agents.policies.scripted import scripted
@@ -46,6 +45,7 @@ def lengths() -> dict[int, tuple[int, int]]:
     return found
 
 
+@functools.cache
 def ranks(room: int) -> dict[int, list[int]]:
     """By episode: how many tokens of the vocabulary are likelier than each of the right answer's, and one more."""
     _, groups, see = thinking()
@@ -91,23 +91,29 @@ def r3(signal: Part, propagate: float = 0.0, length: float = 0.0, worst: float =
         right, said = lengths()[b]
         return gain * max(0.0, 1 - length * abs(right - said) / right)
 
-    model = see.learner.model
-    is_of_answers(signal, "r3", model, value)
-    is_of_answers(signal, "r3_spread", model, lambda told, _, b: max(sigma(told, b)))
-    three = [*groups, [groups[0][0]]]
-    found = measured(signal, see, collate(three), three).turn["r3"]
-    assert found[0].any()
-    assert not found[-1].any(), "nothing depends on the reasoning of one who is alone"
-    assert "r3_rank" not in measured(signal, see, collate(groups), groups).turn
-    for room in (see.context, 90):
-        asked = dataclasses.replace(see, context=room, needs=frozenset({"r3_rank"}))
-        batch = collate(groups)
-        told = ranks(room)
-        least = {
-            b: mean(sorted(each, reverse=True)[: max(1, math.ceil(worst * len(each) - 1e-9))])
-            for b, each in told.items()
+    batch = collate(groups)
+    turns = batch.turns.length_B.tolist()
+    asks = frozenset({"r3_rank"}) if (propagate, length) == (0.0, 0.0) else frozenset[str]()
+    for room in (see.context, 90, 4) if asks else (90,):
+        found = measured(signal, dataclasses.replace(see, context=room, needs=asks), batch, groups).turn
+        told, plain = (found_likely(see.learner.model, room, bare=bare) for bare in (False, True))
+        wanted = {
+            "r3": {b: value(told, plain, b) for b in told},
+            "r3_spread": {b: max(sigma(told, b)) for b in told},
         }
-        best = {b: min(least[c] for c in MEMBERS[b]) for b in least}
-        wanted: Any = [[best.get(b, 0.0)] * int(n) for b, n in enumerate(batch.turns.length_B.tolist())]
-        near(of_turns(measured(signal, asked, batch, groups).turn["r3_rank"], batch), wanted, "r3_rank", 1e-9)
-    assert found_likely(model, see.context)
+        if asks:
+            least = {
+                b: mean(sorted(each, reverse=True)[: max(1, math.ceil(worst * len(each) - 1e-9))])
+                for b, each in ranks(room).items()
+            }
+            wanted["r3_rank"] = {b: min(least[c] for c in MEMBERS[b]) for b in least}
+        assert {*found} == {*wanted}
+        for name, of in wanted.items():
+            expected = [[of.get(b, 0.0)] * int(n) for b, n in enumerate(turns)]
+            near(of_turns(found[name], batch), expected, f"{name} in {room}", 1e-5)
+    three = [*groups, [groups[0][0]]]
+    alone = measured(signal, see, collate(three), three).turn["r3"]
+    assert alone[0].any() or length == 3.0  # no answer is of nearly the right length
+    assert not alone[-1].any(), "nothing depends on the reasoning of one who is alone"
+    nothing = [[groups[1][2]]]
+    assert measured(signal, see, collate(nothing), nothing).turn["r3"].shape == (1, 0)
