@@ -28,13 +28,13 @@ METRICS["rapo"] = lambda batch: {"kl_forward": mean([forward(t) for t in batch.t
     "signal",
     "tempered_reference",
     failure=[0.1, 0.0, -0.5],
-    success=[0.7],
+    success=[0.7, -0.5],
     also=[{"failure": 0.3, "success": 0.6}],
 )
 def tempered_reference(signal: Part, failure: float = 0.5, success: float = 1.0) -> None:
     batch, groups = scene()
     see = context("tempered_reference")
-    if failure < 0:
+    if failure < 0 or success < 0:
         refuses(lambda: measured(signal, see, batch, groups))
         return
     found = measured(signal, see, batch, groups).token["token_tempered_reference"]

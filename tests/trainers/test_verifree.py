@@ -71,7 +71,7 @@ class Kept(Learner):
 
     steps_: list[Tensor]
 
-    def _descend(self, rate: float) -> float:
+    def _descend(self, learning_rate: float) -> float:
         self.steps_.append(torch.cat([x.grad.flatten().clone() for x in self.model.parameters() if x.grad is not None]))  # fmt: skip
         self.model.zero_grad()
         return 1.0
@@ -95,7 +95,7 @@ def learner() -> Kept:
 def logp(model: Any, before: Sequence[int], said: Sequence[int]) -> Tensor:
     """log π of some tokens after others, with its gradient."""
     known = model(input_ids=torch.tensor([[*before, *said]])).logits[0].log_softmax(-1)
-    return sum((known[len(before) - 1 + n, x] for n, x in enumerate(said)), torch.zeros(()))
+    return torch.stack([known[len(before) - 1 + n, x] for n, x in enumerate(said)]).sum()
 
 
 def played(said: tuple[int, ...], model: Any, language: Language) -> Episode:
