@@ -74,6 +74,7 @@ def orders_of_groups(name: str, part: Part, formula: Part) -> None:
     batch = turn_batch([[0.0]], signals={"r3_spread": [[1.0]], "r3_rank": [[1.0]]})
     for wrong in ({"drop": -0.1}, {"drop": 1.0}, {"top": 0}, {"top": -1}):
         refuses(lambda wrong=wrong: part(batch, batch.reward_BK, **wrong))
+    assert part(batch, batch.reward_BK, rank="r3_rank", top=1).tolist() == [1.0]
     if not rank:
         LAWS["filter"](name, part, formula)
     for n in (1, 2, 3, 4, 5):
