@@ -31,6 +31,7 @@ import hinted  # noqa: F401
 import imitation  # noqa: F401
 import judged  # noqa: F401
 import judged_turns  # noqa: F401
+import labels_in_part  # noqa: F401
 import learned  # noqa: F401
 import leaving  # noqa: F401
 import like_experts  # noqa: F401

@@ -193,6 +193,14 @@ PROBABILITIES = {
         "judge": "spct",
         "reward": {"name": "own_probability", "signal": "spct", "weight": 1, "format": 0},
     },
+    "CausalRM": {
+        "judge": "principles",
+        "reward": [
+            {"name": "from_signal", "signal": "principle"},
+            {"name": "own_probability", "signal": "causal_rm", "weight": 1, "format": 0},
+        ],
+        "signals": [{"name": "causal_rm", "missed": 0.2, "false": 0.1}],
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
