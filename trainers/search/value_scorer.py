@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
+from turnwise.plain_yaml import read_yaml
 from turnwise.trainers.search.core import Searcher, SearchNode
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _refuse_paid_progress(folder: Path) -> None:
         TurnwiseError: the run of this checkpoint was paid so.
     """
     recipe = folder.resolve().parents[1] / "recipe.yaml"
-    said = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else {}
+    said = read_yaml(recipe.read_text("utf-8")) if recipe.is_file() else {}
     if ((said.get("rollout") or {}).get("env_options") or {}).get("shaping"):
         raise TurnwiseError(
             f"The value of {folder} leaves out the progress that its run had paid by then (rollout.env_options.shaping in {recipe}), "
