@@ -65,7 +65,7 @@ def demonstrator(now: ScriptMoment) -> Message | str:
 
 
 def foreseen(now: ScriptMoment) -> str:
-    """Lines of observations that the rest of the solution rests on (:meth:`~turnwise.envs.core.AgentEnv.needs`), needed first first.
+    """Lines of observations that the rest of the solution rests on (:meth:`~turnwise.envs.core.AgentEnv.needs`), in the order in which it needs them.
 
     It is no agent: a scripted policy that is asked for a memory writes these down.
     """
