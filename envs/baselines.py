@@ -160,9 +160,9 @@ def astray(now: ScriptMoment) -> Message | str:
         now.env.task
     ):  # where a fork has its price, or shows nothing
         return random(now)
-    begun = _begun.get("latest")
+    begun = _begun.get(now.env)
     if now.turn == 0 or begun is None or not begun.is_of(now.env):
-        begun = _begun["latest"] = _begin(now.env)
+        begun = _begun[now.env] = _begin(now.env)
     first = begun.action
     if isinstance(first, str):
         return _other_numbers(first, now.rng)
@@ -175,16 +175,17 @@ def astray(now: ScriptMoment) -> Message | str:
 class _Begun(NamedTuple):
     """Gold's first action in an environment's episode, kept for the other turns: a start may cost as much as twenty."""
 
-    env: weakref.ref[AgentEnv[Any]]
     task: Task
     seed: int
     action: Message | str
 
     def is_of(self, env: AgentEnv[Any]) -> bool:
-        return self.env() is env and self.task is env.now.task and self.seed == env.now.seed
+        return self.task is env.now.task and self.seed == env.now.seed
 
 
-_begun: dict[str, _Begun] = {}  # the latest
+_begun: weakref.WeakKeyDictionary[AgentEnv[Any], _Begun] = (
+    weakref.WeakKeyDictionary()
+)  # of each one's episode
 
 
 def _begin(env: AgentEnv[Any]) -> _Begun:
@@ -194,7 +195,7 @@ def _begin(env: AgentEnv[Any]) -> _Begun:
         first = check_action(start, start.gold(start.state), "gold")
     finally:
         start.close()
-    return _Begun(weakref.ref(env), now.task, now.seed, first)
+    return _Begun(now.task, now.seed, first)
 
 
 TRIVIAL_BASELINES: Mapping[str, Script] = {

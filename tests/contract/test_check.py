@@ -159,7 +159,7 @@ def test_an_agent_that_goes_astray_begins_a_task_once_and_keeps_each_environment
     gold = [one.gold(one.state) for one in (env, other)]
     begun.clear()
     seen: list[list[str]] = [[], []]
-    for _ in range(3):  # one after the other, and then the second alone
+    for _ in range(3):  # by turns, and then the second alone
         for place, one in enumerate((env, other)):
             seen[place].append(numberless(astray(moment(one, (), "astray"))))
             one.step("look")
@@ -168,7 +168,7 @@ def test_an_agent_that_goes_astray_begins_a_task_once_and_keeps_each_environment
         other.step("look")
     assert seen == [[numberless(gold[0])] * 3, [numberless(gold[1])] * 6]
     assert gold[0] != gold[1]
-    assert len(begun) == 6, "for each turn in which the other has played, and not for the last three"
+    assert len(begun) == 2, "once for each episode, though they are played by turns"
 
 
 def numberless(action: str) -> str:
