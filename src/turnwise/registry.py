@@ -27,6 +27,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
@@ -323,7 +324,7 @@ def get_component(kind: str, name: str) -> Component:
         return entry
     known = {entry.name: entry for entry in components(kind)}
     if name not in known:
-        raise not_found(kind, name, known)
+        raise not_found(kind, name, known, "A recipe may also name its file (imports: [my_file.py]).")
     return known[name]
 
 
@@ -345,9 +346,23 @@ def components_in(module: ModuleType) -> list[Component]:
 
 
 def modules_of_others() -> list[str]:
-    """The modules outside of Turnwise that have registered components, by which another process finds them too."""
+    """The modules outside of Turnwise that have registered components, by which another process finds them too.
+
+    Those that a recipe imports by their files have no name there.
+    """
     found = {entry.module for entry in _components.values()}
-    return sorted(module for module in found if not _is_ours(module) and module != "__main__")
+    return sorted(module for module in found if not _is_ours(module) and _is_importable(module))
+
+
+def files_of_others() -> list[Path]:
+    """The files outside of Turnwise in which components are written."""
+    found = {entry.file for entry in _components.values() if not _is_ours(entry.module)}
+    return [Path(file) for file in sorted(found) if os.path.isfile(file)]
+
+
+def _is_importable(module: str) -> bool:
+    """Say whether a module is found by its name, and not only as a file that was run."""
+    return module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None
 
 
 def _check_kind(kind: str) -> None:

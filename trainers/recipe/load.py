@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import pydantic
 
-from turnwise.errors import NotFoundError, RecipeError
+from turnwise.envs.sources import load_module, look_here
+from turnwise.errors import EnvError, NotFoundError, RecipeError
 from turnwise.trainers.recipe.algorithms import Algorithm, expand, get_algorithm, settle
 from turnwise.trainers.recipe.compatible import misfits
 from turnwise.trainers.recipe.dotted import changed
@@ -23,6 +24,7 @@ from turnwise.trainers.recipe.equal_groups import losing_equal_groups
 from turnwise.trainers.recipe.errors import explain_invalid, where, without
 from turnwise.trainers.recipe.names import missing
 from turnwise.trainers.recipe.no_effect import useless
+from turnwise.trainers.recipe.part import as_list
 from turnwise.trainers.recipe.phases import completed, wrong_contents, wrong_phases
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
 from turnwise.trainers.recipe.schema import Optimizer, Recipe, plain
@@ -55,6 +57,9 @@ def load_recipe(source: RecipeLike, overrides: Mapping[str, Any] | None = None) 
     """
     data, places = _read(source)
     changes, problems = dict(overrides or {}), list[RecipeProblem]()
+    if "imports" in changes:
+        data, places["imports"] = {**data, "imports": changes.pop("imports")}, "--set"
+    data = _with_imports(data)
     if "algorithm" in changes:
         data, places["algorithm"] = {**data, "algorithm": changes.pop("algorithm")}, "--set"
     algorithm = _algorithm(data, places, problems)
@@ -76,6 +81,27 @@ def check_recipe(data: Mapping[str, Any]) -> Recipe:
         RecipeError: see :func:`load_recipe`.
     """
     return load_recipe(data)
+
+
+def _with_imports(data: dict[str, Any]) -> dict[str, Any]:
+    """Import what holds parts of the author's own; files are named by absolute paths from here on, so that a run finds them again.
+
+    What is no list of names is left to the schema.
+
+    Raises:
+        RecipeError: a file or module is not there, or cannot be imported.
+    """
+    named: list[Any] = as_list(data.get("imports", []))
+    if not named or not all(isinstance(each, str) for each in named):
+        return data
+    found = [str(Path(each).absolute()) if each.endswith(".py") else each for each in named]
+    look_here()
+    for each in found:
+        try:
+            load_module(each)
+        except EnvError as error:
+            raise RecipeError(f"imports: {error.cause}", error.remedy) from error
+    return {**data, "imports": found}
 
 
 def _algorithm(data: dict[str, Any], places: Places, problems: list[RecipeProblem]) -> Algorithm | None:

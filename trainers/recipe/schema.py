@@ -471,6 +471,9 @@ class Recipe(Section):
 
     about: str = ""
     """These one or two sentences say what the recipe is for."""
+    imports: Annotated[list[str], BeforeValidator(as_list)] = []
+    """These files of Python (`my_rules.py`, a path from the current folder) or modules hold parts of your own (docs/extending). They are imported before
+    parts are looked up by name."""
     suite: OneOrSeveral
     """The policy is trained on the tasks of this suite (`turnwise list suites`), or of several with weights, such as
     `{household/easy: 1, household/medium: 3}`. The suite of each task is then drawn by weight. Evaluations play each

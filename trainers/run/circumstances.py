@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -13,6 +14,7 @@ from pathlib import Path
 from turnwise.agents.log.records import env_version
 from turnwise.errors import RunError
 from turnwise.machine import cpu, installed
+from turnwise.registry import files_of_others
 from turnwise.tasks.core import Json
 from turnwise.trainers.run.disk import write_text
 
@@ -24,6 +26,7 @@ _WORDS = {
     "gpu": "GPU",
     "python": "Python",
     "commit": "git commit of the working folder",
+    "parts": "parts of one's own",
 }
 
 
@@ -46,6 +49,7 @@ def circumstances(envs: Sequence[str], device: str) -> dict[str, Json]:
             "source": " + ".join(version.source for version in versions),
         },
         "commit": _commit(),
+        "parts": ", ".join(f"{file.name} {_digest(file)}" for file in files_of_others()),
     }
 
 
@@ -122,6 +126,10 @@ def _refuse_changed_env(folder: Path, before: Json, now: Mapping[str, Json]) -> 
 
 def _said(value: Json) -> str:
     return "none" if value is None else str(value)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.blake2b(file.read_bytes(), digest_size=4).hexdigest()
 
 
 def _commit() -> str | None:

@@ -188,8 +188,8 @@ It is used by its name:
 {text.use}
 ```
 
-`turnwise check path/to/file.py` (or `module:Name`) tests it as it is. A program that imports the file finds it by its name, as in
-`import my_file; turnwise.train("my.yaml")`. To find it on the command line too, put it into a package:
+`turnwise check path/to/file.py` (or `module:Name`) tests it as it is. A recipe finds it by `imports: [path/to/file.py]`, and a program
+that imports the file by its name, as in `import my_file; turnwise.train("my.yaml")`. To share it, put it into a package:
 `turnwise new-part {kind} mine` writes one with its test. Its `pyproject.toml` has an entry point, which names a module
 that registers, or a function that does so:
 
