@@ -20,6 +20,8 @@ from turnwise.tools.core import Tool
 
 ENV = "turnwise/Advised-v0"
 STRATEGIST, ACTOR = "strategist", "actor"
+TOLD = "do : "
+"""With this begins a line of advice that is an act."""
 LONGEST = 400
 """Characters of a strategy that the actor reads."""
 RULES = "You advise an agent that acts in the world below. Say in one line what it should do next, and why; it acts, you do not.\n\n"
@@ -87,9 +89,14 @@ class AdvisedEnv(AroundEnv[AdvisedState]):
         return act if state.mover == ACTOR else _told(act)
 
     def demonstrate(self, state: AdvisedState, rng: Random) -> Message | str:
+        """The strategist tells an act, and the actor does it: whoever imitates an actor that heeds no advice learns to heed none."""
         world = self.world(state.moment)
         act = world.demonstrate(world.state, rng)
-        return act if state.mover == ACTOR else _told(act)
+        if state.mover == STRATEGIST:
+            return _told(act)
+        advised = state.advice.removeprefix(TOLD)
+        in_one_line = isinstance(act, str) and act == " ".join(act.split())
+        return advised if in_one_line and advised and advised != state.advice else act
 
     def admissible(self, state: AdvisedState) -> Sequence[str]:
         if state.mover == STRATEGIST:
@@ -103,7 +110,7 @@ class AdvisedEnv(AroundEnv[AdvisedState]):
 
 def _told(act: Message | str) -> str:
     """An act as a line of advice."""
-    return f"do : {act if isinstance(act, str) else act_of(act)}"
+    return f"{TOLD}{act if isinstance(act, str) else act_of(act)}"
 
 
 def advised_suite(path: str) -> Suite:

@@ -66,6 +66,16 @@ def test_the_actor_reads_the_newest_line_and_both_earn_what_the_act_earns() -> N
     assert plain.trajectory.turns[0].observation[0].content in strategist.heard[0], "the rules of the world"
 
 
+def test_a_demonstrated_actor_does_what_a_demonstrated_strategist_tells() -> None:
+    """They are drawn apart, so that an actor that draws for itself differs somewhere in these tasks."""
+    suite = get_suite("advised:shop/quick")
+    requests = [Request(suite_task(suite, Split.TRAIN, n), n) for n in range(12)]
+    for episode in run_episodes(requests, scripted("demonstrator")):
+        mine, theirs = (episode.trajectories[name].turns for name in ("strategist", "actor"))
+        assert [f"do : {turn.action.content}" for turn in theirs] == [turn.action.content for turn in mine]
+        assert len(mine) > 1
+
+
 def test_a_strategist_has_no_tools_and_the_actors_calls_are_answered_once() -> None:
     episode = play("advised", "calc/easy", strategist=Heard("go on"), actor=Heard())
     assert episode.success
