@@ -289,6 +289,40 @@ def test_what_else_a_plan_asks_is_told_and_an_older_cell_is_accepted(part, plan_
     assert "| `return_to_go` | not recorded | not recorded |" in text
 
 
+@pytest.mark.slow
+def test_verdicts_on_own_attempts_are_told_over_all_that_were_asked(part, plan_file):
+    plan_file.write_text(yaml.safe_dump(TINY | {"after": {"verdicts": 40}}))
+    asked = part("plan").read_plan(plan_file).after.model_dump(mode="json")
+    for method, before, after in (
+        (
+            "grpo",
+            {"asked": 20, "right": 0.5, "unanswered": 0.1},
+            {"asked": 40, "right": 0.75, "unanswered": 0.0},
+        ),
+        ("return_to_go", {"asked": 0, "right": 0.0, "unanswered": 0.0}, None),
+    ):
+        write_result(part, plan_file, method, 0, 19)
+        file = plan_file.parent / "cells" / "tiny" / method / "0.json"
+        found = {"verdicts": {name: one for name, one in (("before", before), ("after", after)) if one}}
+        file.write_text(
+            json.dumps({**json.loads(file.read_text()), "after": {"asked": asked, "found": found}})
+        )
+    text = report(part, plan_file)
+    assert "| `grpo` | 50.0 % right of 20, 10.0 % unanswered | 75.0 % right of 40 |" in text
+    assert "| `return_to_go` | none could be asked | not recorded |" in text
+
+
+def test_a_question_that_a_plan_does_not_ask_changes_neither_its_hash_nor_older_cells(part):
+    after = part("plan").After
+    assert after(pass_at=8).model_dump(mode="json").keys() == {
+        "pass_at",
+        "tasks",
+        "demonstrations",
+        "demonstrator",
+    }
+    assert after(verdicts=3).model_dump(mode="json")["verdicts"] == 3
+
+
 def test_the_area_under_the_curve_of_dev_success_is_taken_over_the_same_steps(part):
     ends = {"name": "before", "mode": "sampled"}
     data = {

@@ -1,4 +1,5 @@
-"""What a plan asks of a finished run: pass@k and entropy turn by turn on dev, and how likely it finds demonstrations."""
+"""What a plan asks of a finished run: pass@k and entropy turn by turn on dev, how likely it finds demonstrations, and its verdicts on
+its own attempts."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from turnwise.errors import TurnwiseError
 
 ROWS = 32
 """Rows of tokens that are read at a time."""
+ATTEMPTS = 4
+"""At each task of which verdicts are asked."""
 
 
 def after_file(run: Path) -> Path:
@@ -60,25 +63,33 @@ async def measured(run: Path, after: After) -> dict[str, Any]:
     best = run / "best" / "model"
     if after.pass_at:
         found |= await _played(recipe, best, after)
+    models = {"before": run / "checkpoints" / "step-000000" / "model", "after": best}
     if after.demonstrations:
-        models = {"before": run / "checkpoints" / "step-000000" / "model", "after": best}
         found["nll"] = await _nll(recipe, models, after)
+    if after.verdicts:
+        found["verdicts"] = {name: await _verdicts(recipe, model, after) for name, model in models.items()}
     return found
+
+
+def _policy(recipe: Any, model: Path) -> Any:
+    """A model that samples as in training."""
+    from turnwise.agents.policies.registry import make_policy
+
+    sampling = recipe.sampling
+    return make_policy(
+        f"{recipe.engine.kind}:{model}",
+        temperature=sampling.temperature, max_tokens=sampling.max_tokens, tools=sampling.tools,
+        instruction=sampling.instruction, max_sequences=recipe.engine.max_sequences, seed=recipe.seed,
+    )  # fmt: skip
 
 
 async def _played(recipe: Any, model: Path, after: After) -> dict[str, Any]:
     """pass@k on dev, suites weighed as in training, and the entropy of what was sampled there, turn by turn."""
     from turnwise.agents.evaluation.evaluate import evaluate_async
-    from turnwise.agents.policies.registry import make_policy
     from turnwise.trainers.run.door import limits_of
     from turnwise.trainers.sampler.mixture import Mixture
 
-    sampling, rollout = recipe.sampling, recipe.rollout
-    policy = make_policy(
-        f"{recipe.engine.kind}:{model}",
-        temperature=sampling.temperature, max_tokens=sampling.max_tokens, tools=sampling.tools,
-        instruction=sampling.instruction, max_sequences=recipe.engine.max_sequences, seed=recipe.seed,
-    )  # fmt: skip
+    rollout, policy = recipe.rollout, _policy(recipe, model)
     mean, success, episodes = 0.0, 0.0, list[Episode]()
     try:
         for suite, share in Mixture(recipe.suites, recipe.seed).shares:
@@ -104,6 +115,43 @@ async def _played(recipe: Any, model: Path, after: After) -> dict[str, Any]:
     return {
         "pass_at": {"k": after.pass_at, "tasks": after.tasks, "success": success, "pass_at_k": mean},
         "entropy_by_turn": by_turn,
+    }
+
+
+async def _verdicts(recipe: Any, model: Path, after: After) -> dict[str, float]:
+    """Of a model's attempts at dev tasks, each is asked about once as the proposer `rise` asks: solved and unsolved ones that are alike,
+    so that always saying the same is right in half. How many were asked, and the shares that were right and that had no answer."""
+    from turnwise.agents.evaluation.evaluate import evaluate_async
+    from turnwise.agents.rollout import Request, rollout
+    from turnwise.trainers.proposer.core import ProposerContext
+    from turnwise.trainers.proposer.rise import rise
+    from turnwise.trainers.run.door import limits_of
+    from turnwise.trainers.sampler.mixture import Mixture
+
+    options, policy, attempts = recipe.rollout, _policy(recipe, model), list[Episode]()
+    try:
+        for suite, _ in Mixture(recipe.suites, recipe.seed).shares:
+            await evaluate_async(
+                suite, policy, split="dev", episodes=after.verdicts * ATTEMPTS, k=ATTEMPTS, seed=recipe.seed,
+                concurrency=options.concurrency, limits=limits_of(options), env_options=options.env_options,
+                env_workers=options.env_workers, opponents=recipe.evaluate.opponents,
+                on_episode=lambda _, episode: attempts.append(episode),
+            )  # fmt: skip
+        attempts.sort(key=lambda one: (one.task.id, one.seed))  # they end in any order
+        asked = rise(ProposerContext(recipe.seed, 0, [attempts]), share=1.0)
+        requests = [Request(one.task, n) for n, one in enumerate(asked)]
+        said = await rollout(requests, policy, concurrency=options.concurrency, limits=limits_of(options))
+    finally:
+        getattr(policy, "close", lambda: None)()
+    malformed = sum(
+        bool(turn.details.get("malformed", True)) for one in said for turn in one.trajectory.turns[-1:]
+    )
+    most = max(1, len(said))
+    return {
+        "asked": len(said),
+        "right": sum(one.success for one in said) / most,
+        "unanswered": malformed / most,
+        "solved": sum(one.success for one in attempts) / max(1, len(attempts)),
     }
 
 

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.run.placement import parse_placement
@@ -63,10 +72,18 @@ class After(_Section):
     """How many of the demonstrations that a warm start shows first are read, before and after reinforcement: their nll."""
     demonstrator: str = "demonstrator"
     """Whose they are."""
+    verdicts: int = Field(default=0, ge=0)
+    """On how many dev tasks it is asked of its own attempts whether they are solved, before and after reinforcement."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Committed cells and hashes of plans are older than the question about verdicts."""
+        said = dump(self)
+        return said if self.verdicts else {key: value for key, value in said.items() if key != "verdicts"}
 
     @property
     def asks(self) -> bool:
-        return bool(self.pass_at or self.demonstrations)
+        return bool(self.pass_at or self.demonstrations or self.verdicts)
 
 
 class Plan(_Section):
@@ -197,7 +214,10 @@ def overrides_of(plan: Plan, cell: Cell, runs: Path) -> Mapping[str, Any]:
         if not (begun and key.partition(".")[0] in ("model", "warm_start"))
     }
     changes = {**own, **begun, "seed": cell.seed}
-    return {**changes, **({"checkpoint.keep": _all_of(asked)} if plan.after.demonstrations else {})}
+    return {
+        **changes,
+        **({"checkpoint.keep": _all_of(asked)} if plan.after.demonstrations or plan.after.verdicts else {}),
+    }
 
 
 def _all_of(asked: Mapping[str, Any]) -> int:

@@ -65,6 +65,11 @@ def columns(plan: Plan) -> dict[str, Callable[[Sequence[Data]], str]]:
             found[f"nll of demonstrations, {when}"] = lambda rows, w=when: _over(
                 [_found(data, after).get("nll", {}).get(w) for data in rows]
             )
+    if after.verdicts:
+        for when in ("before", "after"):
+            found[f"verdicts on own attempts, {when}"] = lambda rows, w=when: _verdicts(
+                [_found(data, after).get("verdicts", {}).get(w) for data in rows]
+            )
     return found
 
 
@@ -105,6 +110,20 @@ def _over(values: Sequence[float | None], said: Callable[[float], str] = "{:.4g}
     """The mean over seeds, or that a cell has no such number: it is older than the question."""
     known = [value for value in values if value is not None]
     return said(fmean(known)) if len(known) == len(values) else MISSING
+
+
+def _verdicts(every: Sequence[Mapping[str, float] | None]) -> str:
+    """The share of right ones among those that were asked, over all seeds."""
+    known = [one for one in every if one]
+    if len(known) < len(every):
+        return MISSING
+    asked = sum(one["asked"] for one in known)
+    if not asked:
+        return "none could be asked"
+    right, mute = (
+        fsum(one[name] * one["asked"] for one in known) / asked for name in ("right", "unanswered")
+    )
+    return f"{percent(right)} right of {asked:,.0f}" + (f", {percent(mute)} unanswered" if mute else "")
 
 
 def _entropies(every: Sequence[Sequence[Sequence[float]] | None]) -> str:
