@@ -92,7 +92,7 @@ FILE_ENVS = {
     ),
     "turnwise/Triples-v0": (
         "turnwise.envs.code.triples:TriplesEnv",
-        "Programs with an input and an output, proposed and solved; tasks are made while a run trains (proposer azr_solve).",
+        "Programs with an input and an output, proposed and solved; tasks are made while a run trains (proposer azr_solve), or by chance (triples:propose, triples:solve).",
     ),
     "turnwise/Advised-v0": (
         "turnwise.envs.roles.advised:AdvisedEnv",
@@ -159,6 +159,7 @@ FORMS = {
     "judging": "turnwise.envs.judging.tasks:log_suite",
     "advised": "turnwise.envs.roles.advised:advised_suite",
     "pair": "turnwise.envs.roles.pair:pair_suite",
+    "triples": "turnwise.envs.code.triples:triples_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",
 }

@@ -1,7 +1,8 @@
 """``turnwise/Triples-v0``: code triples of a program, an input and an output, proposed and solved (Absolute Zero).
 
 Tasks are made in a run by the proposers `azr_propose` and `azr_solve`: one asks for a triple, the other hides a part of one that was accepted. A
-proposal is accepted where the program gives the same plain output in three runs of different lengths, each in a sandbox.
+proposal is accepted where the program gives the same plain output in three runs of different lengths, each in a sandbox. The suites
+``triples:propose`` and ``triples:solve`` are of small triples by chance, which a small model can imitate and be measured by.
 """
 
 from __future__ import annotations
@@ -14,17 +15,26 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
 from turnwise.envs.code.kernel import NotPlain, decode, encode
 from turnwise.envs.code.problem import same
 from turnwise.envs.code.runner import get_runner
+from turnwise.envs.code.small_triples import small_triple
 from turnwise.envs.core import AgentEnv, EndReason, Guard, Transition
 from turnwise.envs.messages import Message
-from turnwise.tasks.core import Json, Split, Task, digest
+from turnwise.envs.worlds.knobs import in_split
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Json, Split, Suite, Task, digest
 
 ENV = "turnwise/Triples-v0"
 Ask: TypeAlias = Literal["deduction", "abduction"]
 ASKS: tuple[Ask, ...] = get_args(Ask)
+HIDDEN: Mapping[Ask, str] = {"deduction": "output", "abduction": "input"}
 RUNS = 3
 LONGEST = {"python": 2000, "input": 400, "output": 2000}
 """Characters of a part of a triple."""
 ENTRY = "f"
+ROLES = ("propose", "solve")
+REFERENCES = 3
+"""Triples at most that a proposal by chance is shown."""
+SKILL = 0.7
+"""How often the demonstrator's answer is right."""
 SYSTEM = "Write each part in a fenced block of its own, as asked: ```python, ```input or ```output. Inputs are the arguments of f, outputs what it returns, as Python writes them."
 
 
@@ -39,7 +49,7 @@ class Triple(NamedTuple):
         """Its blocks, but for the part of this name."""
         value = repr(decode(self.output))
         parts = {"python": self.program, "input": self.given, "output": value}
-        return "\n".join(f"```{name}\n{text}\n```" for name, text in parts.items() if name != hidden)
+        return "\n".join(_block(name, text) for name, text in parts.items() if name != hidden)
 
 
 SEED = Triple("def f(x):\n    return x", "'Hello World'", "Hello World")
@@ -59,11 +69,15 @@ def propose_task(ask: Ask, known: Sequence[Triple], number: int) -> Task:
 
 def solve_task(ask: Ask, triple: Triple) -> Task:
     """Hide a part of a triple: its output, or its input."""
-    hidden = "output" if ask == "deduction" else "input"
+    hidden = HIDDEN[ask]
     prompt = f"{triple.shown(hidden)}\n\nWhich {hidden} {'does f give' if ask == 'deduction' else 'gives this output'} ? Write an ```{hidden} block ."
     options = {"role": f"solve {ask}", "ask": ask, "triple": [*triple]}
     gold = repr(decode(triple.output)) if ask == "deduction" else triple.given
-    return Task(ENV, prompt, options, f"```{hidden}\n{gold}\n```")
+    return Task(ENV, prompt, options, _block(hidden, gold))
+
+
+def _block(name: str, text: str) -> str:
+    return f"```{name}\n{text}\n```"
 
 
 class TriplesState(NamedTuple):
@@ -101,9 +115,17 @@ class TriplesEnv(AgentEnv[TriplesState]):
         self.backend, self.unsafe, self.seconds = backend, unsafe, seconds
 
     @classmethod
-    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+    def generate(cls, rng: Random, split: Split, *, role: str = "propose", **knobs: Json) -> Task:
+        if role not in ROLES or knobs:
+            raise EnvError(
+                f"Triples have no knobs { ({'role': role} | knobs)!r}.", "Give role: propose or solve."
+            )
+        if role == "solve":
+            return solve_task(rng.choice(ASKS), _drawn(rng, split))
         number = 3 * rng.randrange(10**9) + list(Split).index(split)
-        return propose_task(rng.choice(ASKS), [SEED], number)
+        return propose_task(
+            rng.choice(ASKS), [_drawn(rng, split) for _ in range(rng.randint(1, REFERENCES))], number
+        )
 
     def initial(self, task: Task) -> tuple[TriplesState, str]:
         return TriplesState(task.id), task.prompt
@@ -130,7 +152,7 @@ class TriplesEnv(AgentEnv[TriplesState]):
 
     def _solved(self, found: Mapping[str, str], options: Mapping[str, Json]) -> _TripleVerdict:
         triple = Triple(*options["triple"])
-        answer = found.get("output" if options["ask"] == "deduction" else "input")
+        answer = found.get(HIDDEN[options["ask"]])
         if answer is None:
             return _TripleVerdict(False, "a block is missing .", {"malformed": True})
         wanted = decode(triple.output)
@@ -155,8 +177,41 @@ class TriplesEnv(AgentEnv[TriplesState]):
     def gold(self, state: TriplesState) -> str:
         return str(self.task.gold)
 
+    def demonstrate(self, state: TriplesState, rng: Random) -> str:
+        """Proposes a small triple by chance, and solves with `SKILL`; otherwise it answers for another triple."""
+        other, options = Triple(*small_triple(rng)), self.task.options
+        if "triple" not in options:
+            return other.shown("output")
+        if rng.random() < SKILL:
+            return self.gold(state)
+        wrong = other.given if options["ask"] == "abduction" else repr(decode(other.output))
+        return _block(HIDDEN[options["ask"]], wrong)
+
     def state_key(self, state: TriplesState) -> str:
         return digest(*state)
+
+
+def _drawn(rng: Random, split: Split) -> Triple:
+    """A small triple of this split: program and input together are of one alone."""
+
+    while True:
+        found = Triple(*small_triple(rng))
+        if in_split(split, ENV, found.program, found.given):
+            return found
+
+
+def triples_suite(path: str) -> Suite:
+    """The suite ``triples:propose`` or ``triples:solve``.
+
+    >>> triples_suite("solve").knobs
+    {'role': 'solve'}
+
+    Raises:
+        EnvError: it is neither.
+    """
+    if path not in ROLES:
+        raise EnvError(f"There is no suite triples:{path}.", "Name triples:propose or triples:solve.")
+    return Suite(f"triples:{path}", ENV, f"Small code triples by chance: {path}.", {"role": path})
 
 
 class _TripleVerdict(NamedTuple):

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.code.triples import ENV, SEED, Triple, propose_task, solve_task
 from turnwise.envs.core import EndReason
-from turnwise.envs.registry import make
-from turnwise.tasks.core import Task
+from turnwise.envs.registry import get_suite, make, suite_tasks
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task
 
 DOUBLE = Triple("def f(x):\n    return x + x", "[1]", [1, 1])
 
@@ -67,3 +70,33 @@ def test_the_hidden_part_is_judged_by_its_value_and_an_input_by_what_it_gives() 
     for task in (deduction, abduction):
         assert said(task, str(task.gold))["solved"]
         assert str(task.gold).split("\n")[1] not in task.prompt.replace(DOUBLE.program, "")
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_small_triples_by_chance_are_what_execution_says_and_the_demonstrator_is_right_now_and_then() -> None:
+    proposals = [*suite_tasks(get_suite("triples:propose"), Split.TRAIN, 12)]
+    solved = [*suite_tasks(get_suite("triples:solve"), Split.TRAIN, 60)]
+    assert [one.success for one in played(proposals, "demonstrator")] == [True] * 12
+    assert [one.success for one in played(solved[:20], "gold")] == [True] * 20
+    assert 0.5 < sum(one.success for one in played(solved, "demonstrator")) / 60 < 0.95
+    assert {one.options["role"] for one in (*proposals, *solved)} == {
+        f"{role} {ask}" for role in ("propose", "solve") for ask in ("deduction", "abduction")
+    }
+
+
+def played(tasks: Any, script: str) -> Any:
+    return run_episodes([Request(task, n) for n, task in enumerate(tasks)], scripted(script))
+
+
+def test_a_triple_by_chance_is_of_one_split_whatever_is_hidden_of_it() -> None:
+    shown = {
+        split: {
+            tuple(one.options["triple"][:2]) for one in suite_tasks(get_suite("triples:solve"), split, 300)
+        }
+        for split in Split
+    }
+    assert min(map(len, shown.values())) > 50
+    assert not shown[Split.TRAIN] & (shown[Split.DEV] | shown[Split.TEST])
+    assert not shown[Split.DEV] & shown[Split.TEST]
+    with pytest.raises(EnvError, match="triples:guess"):
+        get_suite("triples:guess")

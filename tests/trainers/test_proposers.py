@@ -14,12 +14,15 @@ pytest.importorskip("torch")
 
 from turnwise import registry
 from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.code import triples
 from turnwise.envs.code.triples import ENV, SEED
 from turnwise.envs.registry import get_suite, suite_task
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
 from turnwise.tasks.core import Split, Task
+from turnwise.trainers.proposer.azr_solve import azr_solve
 from turnwise.trainers.proposer.core import PooledTask, ProposedTasks, ProposerContext, TaskProposal
 from turnwise.trainers.recipe.explain import explain_recipe
 from turnwise.trainers.recipe.load import check_recipe
@@ -121,6 +124,25 @@ def test_a_run_whose_pool_grows_is_resumed_and_learned_again(
     assert parts_of(tmp_path / "whole", 4) == parts_of(tmp_path / "run", 4)
 
 
+@pytest.mark.slow
+def test_a_run_may_play_what_its_proposers_make_alone(
+    own: Any, letters: dict[str, Any], tmp_path: Path
+) -> None:
+    """Absolute Zero has no other tasks. What the policy plays of its suite is not told, since it plays none."""
+    own("returning", returning)
+    recipe = recipe_of(letters, proposer=[{"name": "returning", "keep": 2}], updates=2)
+    recipe |= {"rollout": {**letters["rollout"], "groups": 0}, "evaluate": {"every": 2, "dev": 2, "test": 2}}
+    train(recipe, out=tmp_path / "run", preflight=False, log=lambda line: None)
+    assert [(u, g, s) for u, g, s, _ in dict.fromkeys(played_in(tmp_path / "run"))] == [
+        (1, 0, "pool:returning"), (2, 0, "pool:returning"), (2, 1, "pool:returning")
+    ]  # fmt: skip
+    for row in (one for one in rows_of(tmp_path / "run") if one["phase"] == "rl"):
+        assert "success/pool:returning" in row
+        assert "success" not in row
+        assert row["tasks_new"] == 0
+    assert relearn(tmp_path / "run").equal[-1] == 2
+
+
 def test_an_update_is_shown_what_is_old_enough_whatever_is_played_ahead() -> None:
     """With staleness s the play of update u begins once update u − s − 1 was learned, and may see no more than that."""
     for staleness in (0, 1, 3):
@@ -159,6 +181,30 @@ def test_no_task_on_which_the_run_is_evaluated_is_ever_proposed(
                 log=lambda line: None,
             )
         registry._components.pop(("proposer", "leaking"))
+
+
+def test_a_proposer_may_ask_whether_a_task_is_held_out_and_leave_it_out(
+    own: Any, letters: dict[str, Any], tmp_path: Path
+) -> None:
+    """Else what a policy happens to say could stop its own run."""
+    tasks = [suite_task(get_suite("test/letters"), split, 0) for split in (Split.DEV, Split.TRAIN)]
+    own(
+        "careful", lambda see: [TaskProposal(task) for task in tasks if see.played and not see.held_out(task)]
+    )
+    recipe = recipe_of(letters, proposer=["careful"], updates=1, evaluate={"every": 1, "dev": 2, "test": 2})
+    train(recipe, out=tmp_path / "run", preflight=False, log=lambda line: None)
+    made = {task for _, _, suite, task in played_in(tmp_path / "run") if suite == "pool:careful"}
+    assert made == {tasks[1].id}
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_what_the_policy_proposes_is_not_solved_where_the_run_is_evaluated_on_it() -> None:
+    task = suite_task(get_suite("triples:propose"), Split.TRAIN, 0)
+    played = [run_episodes([Request(task, n) for n in range(3)], scripted("demonstrator"))]
+    made = azr_solve(ProposerContext(0, 0, played))
+    assert len(made) == 3
+    left = azr_solve(ProposerContext(0, 0, played, held_out=lambda one: one.id == made[0].task.id))
+    assert left == made[1:]
 
 
 def test_proposers_that_fit_no_recipe_are_refused_when_it_is_read(own: Any) -> None:

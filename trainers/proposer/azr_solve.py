@@ -17,6 +17,8 @@ def azr_solve(see: ProposerContext) -> list[TaskProposal]:
     """Hides a part of each triple that was just accepted, once however often it was proposed.
 
     Absolute Zero's solver: deduction hides the output, abduction the input. How many of a task's episodes are right is what its proposer is paid for.
+    What the policy proposes may by chance be a task on which the run is evaluated, such as one of ``triples:solve``; that is not played, and
+    is paid as if nobody had solved it.
 
     Worked by hand: nothing was proposed, and nothing is to be solved.
 
@@ -24,7 +26,7 @@ def azr_solve(see: ProposerContext) -> list[TaskProposal]:
     []
     """
     tasks = {task.id: task for ask, triple in _accepted(see) for task in [solve_task(ask, triple)]}
-    return [TaskProposal(task) for task in tasks.values()]
+    return [TaskProposal(task) for task in tasks.values() if not see.held_out(task)]
 
 
 def _accepted(see: ProposerContext) -> Iterator[tuple[Ask, Triple]]:

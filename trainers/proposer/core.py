@@ -52,12 +52,15 @@ class ProposerContext:
         update: its number, from 0.
         played: the groups of the update so far, judged and not rewarded; those of earlier proposers come last.
         pool: the tasks that were made in earlier updates and are kept, oldest first.
+        held_out: says of a task whether the run is evaluated on it. A proposer that gives such a task stops the run, so one whose tasks are
+            what a policy says leaves them out.
     """
 
     seed: int
     update: int
     played: Sequence[Group] = ()
     pool: Sequence[PooledTask] = ()
+    held_out: Callable[[Task], bool] = lambda task: False
 
     def rng(self, *names: Json) -> Random:
         """The chance of an update, a function of (seed, update) and these names."""

@@ -244,7 +244,13 @@ def _in_the_whole(who: str, given: Sequence[str], whole: LossPart, what: str) ->
 
 def _played_by_nobody(recipe: Recipe) -> Iterator[RecipeProblem]:
     """Choices for what is played or joined, where there is no such thing: what a source shows is learned by its own loss."""
-    if recipe.rollout.groups or not recipe.source or not recipe.updates or any(map(may_join, recipe.source)):
+    if (
+        recipe.rollout.groups
+        or recipe.proposer
+        or not recipe.source
+        or not recipe.updates
+        or any(map(may_join, recipe.source))
+    ):
         return
     given = [f"algorithm {recipe.algorithm!r}"] if recipe.algorithm else []
     shown = [loss.name for part in recipe.source for loss in part.loss or IMITATED]

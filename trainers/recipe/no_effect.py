@@ -148,13 +148,13 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"loss {part.name!r} compares the trajectories of a group, and {key} gives it one at a time: there is no loser.",
             "Set rollout.group_size above 1, or let the source join what is played (`join: true`) and put the loss into `loss`.",
         )
-    if not groups and not recipe.source and recipe.updates:
+    if not groups and not recipe.source and not recipe.proposer and recipe.updates:
         yield RecipeProblem(
-            "rollout.groups 0 plays nothing, and there is no source to learn from.",
-            "Set rollout.groups above 0, or add `source: [{name: stored, path: …}]`.",
+            "rollout.groups 0 plays nothing, and there is neither a source nor a proposer to learn from.",
+            "Set rollout.groups above 0, or add `source: [{name: stored, path: …}]`, or `proposer: [azr_propose, azr_solve]`.",
         )
     for part in recipe.source:
-        if not groups and PLAYED in part.component("source").reads:
+        if not groups and not recipe.proposer and PLAYED in part.component("source").reads:
             yield RecipeProblem(
                 f"source {part.name!r} looks at what was played, and rollout.groups 0 plays nothing.",
                 "Set rollout.groups above 0, or choose another source (`turnwise list source`).",

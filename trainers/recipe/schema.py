@@ -187,7 +187,7 @@ class Rollout(Section):
 
     groups: Annotated[Whole, Field(ge=0)] = 16
     """One update plays this many tasks, or with `refill` one round of it; the episodes of one task form a
-    group. 0 plays nothing, and learns from the recipe's `source` alone."""
+    group. 0 plays none of the suite's, and learns from the recipe's `source`, or from what its `proposer` makes, alone."""
     group_size: Count = 8
     """Each task is played in this many episodes, unless the sampler says otherwise; they serve as one
     another's baseline."""

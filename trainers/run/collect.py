@@ -436,7 +436,7 @@ def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, floa
         "informative": sum(result.kept) / max(1, len(result.groups)),
     }
     return {
-        **(of_play if collected.played else {}),
+        **(of_play if len(collected.played) > len(made) else {}),
         "groups_dropped": float(len(collected.played) - len(whole)),
         "episodes_failed": float(collected.failed),
         **{name: float(count) for name, count in collected.cost.to_json().items()},
@@ -465,7 +465,7 @@ def _foreign(episodes: Sequence[Episode]) -> dict[str, float]:
 
 
 def _sampled(collected: CollectedGroups) -> dict[str, float]:
-    """Metrics of what the sampler chose: tasks that were new or returned, rounds, success by suite if there are several."""
+    """Metrics of what the sampler chose: tasks that were new or returned, rounds, success by suite if there are several or proposers made some."""
     requests = collected.requests
     planned = [request for request in requests if not request.by]
     returned = sum(request.visits > 0 for request in planned)
@@ -475,7 +475,7 @@ def _sampled(collected: CollectedGroups) -> dict[str, float]:
         "rounds": float(collected.rounds),
     }
     suites = sorted({request.suite for request in requests})
-    for suite in suites if len(suites) > 1 else ():
+    for suite in suites if len(suites) > 1 or len(planned) < len(requests) else ():
         groups = [g for request, g in zip(requests, collected.played, strict=True) if request.suite == suite]
         solved = [episode.success for group in groups for episode in group if episode.outcome.counts]
         found |= {f"success/{suite}": sum(solved) / len(solved)} if solved else {}

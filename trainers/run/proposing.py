@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from turnwise.errors import RunError
+from turnwise.tasks.core import Task
 from turnwise.trainers.core import Group
 from turnwise.trainers.proposer.core import (
     SUITE,
@@ -15,6 +17,7 @@ from turnwise.trainers.proposer.core import (
 )
 from turnwise.trainers.run.parts import Parts, RunningProposer
 from turnwise.trainers.sampler.core import GroupRequest
+from turnwise.trainers.source.held_out import TaskOfSplit
 
 PlayFurther = Callable[[Sequence[GroupRequest], int], Awaitable[list[Group]]]
 """Plays and judges the groups of some requests, the first of which has this number in the update."""
@@ -46,17 +49,23 @@ async def proposed(
 
 def _asked(one: RunningProposer, see: ProposerContext, size: int, first: int) -> list[GroupRequest]:
     asked: list[GroupRequest] = []
-    for n, made in enumerate(proposals_of(one.name, one.proposer, see), start=first):
-        for task in tasks_within(made.task):
-            if one.held_out is not None and (owner := one.held_out.owner_of(task)) is not None:
-                raise RunError(
-                    f"proposer {one.name!r} gives task {task.id} in update {see.update + 1}, which is of {owner.suite}'s "
-                    f"{owner.split.value} split, on which this run is evaluated.",
-                    "Make tasks of what was played, or new ones.",
-                )
+    shown = replace(see, held_out=lambda task: _owner(one, task) is not None)
+    for n, made in enumerate(proposals_of(one.name, one.proposer, shown), start=first):
+        if (owner := _owner(one, made.task)) is not None:
+            raise RunError(
+                f"proposer {one.name!r} gives task {made.task.id} in update {see.update + 1}, which is of {owner.suite}'s "
+                f"{owner.split.value} split, on which this run is evaluated.",
+                "Make tasks of what was played, or new ones, and leave out those of which ProposerContext.held_out says so.",
+            )
         episodes = made.episodes or size
         asked.append(GroupRequest(f"{SUITE}{one.name}", n, made.task, episodes, made.weight, by=one.name))
     return asked
+
+
+def _owner(one: RunningProposer, made: Task) -> TaskOfSplit | None:
+    """The evaluation to which a task belongs, or one that is within it."""
+    owners = (one.held_out.owner_of(task) for task in tasks_within(made)) if one.held_out else ()
+    return next((owner for owner in owners if owner is not None), None)
 
 
 def pooled(requests: Sequence[GroupRequest], update: int) -> list[PooledTask]:

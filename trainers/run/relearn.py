@@ -167,7 +167,7 @@ class _Again:
             update
             for phase in self.lessons.phases
             for update in range(phase.first, phase.end)
-            if not phase.recipe.rollout.groups
+            if not phase.recipe.rollout.groups and not phase.recipe.proposer
         }
 
     async def begin(self) -> None:
