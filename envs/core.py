@@ -58,6 +58,9 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     max_trivial_score: ClassVar[float] = 0.1  # the most that any trivial baseline may succeed (E6)
     # of suites with another one: a match is won by one of two
     max_trivial_scores: ClassVar[Mapping[str, float]] = {}
+    one_outcome: ClassVar[bool] = (
+        False  # True: all agents win together, so that the first one's success is everybody's
+    )
     copies: ClassVar[str] = ""  # why the prompt holds what must be said, where that is the task (E8)
     words_end: ClassVar[str] = ""  # why words without a call end the episode, where there are tools (E7)
     # False: no solution is known, and the checker plays without one; a task's option of this name goes before it

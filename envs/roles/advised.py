@@ -47,6 +47,7 @@ class AdvisedEnv(AroundEnv[AdvisedState]):
     agents = (STRATEGIST, ACTOR)
     registered: ClassVar[str] = ENV
     max_trivial_score: ClassVar[float] = 1.0
+    one_outcome: ClassVar[bool] = True
     copies: ClassVar[str] = "What must be said is in the prompts of the world within, as far as it is there."
 
     def initial(self, task: Task) -> tuple[AdvisedState, Messages]:

@@ -56,3 +56,15 @@ def test_an_evaluation_has_no_policy_called_self() -> None:
         check_recipe({**KUHN, "evaluate": {"opponents": {"opponent": "self"}}})
     with pytest.raises(RecipeError, match="nobody"):
         check_recipe({**KUHN, "rollout": {"opponents": {"opponent": "self", "agent": "self"}}})
+
+
+def test_no_agent_is_paid_for_what_another_one_won() -> None:
+    """`reward: success` is of the first agent: the opponent would learn to lose, and a pioneer to be idle."""
+    for suite, other in (("games/kuhn-self", "opponent"), ("pair:shop/quick", "pioneer")):
+        for reward in ("success", "rise"):
+            with pytest.raises(RecipeError, match=f"{other} would be paid for it too"):
+                check_recipe({**KUHN, "suite": suite, "reward": reward})
+        check_recipe({**KUHN, "suite": suite, "reward": "as_is"})
+        played = {**KUHN["rollout"], "opponents": {other: "self"}}
+        check_recipe({**KUHN, "suite": suite, "reward": "success", "rollout": played})
+    check_recipe({**KUHN, "suite": "advised:shop/quick", "reward": "success"})

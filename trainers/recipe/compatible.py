@@ -30,6 +30,7 @@ from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.proposed import misfits_of_proposers
 from turnwise.trainers.recipe.scheduled import misfitting_schedules
 from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.several import misfits_of_several
 from turnwise.trainers.recipe.trusted import misfits_of_requirements
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
@@ -53,6 +54,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from _misfitting_context(recipe)
     yield from _misfitting_hosts(recipe)
     yield from misfits_of_proposers(recipe)
+    yield from misfits_of_several(recipe)
     yield from misfits_of_the_meter(recipe)
     yield from misfits_of_requirements(recipe)
 
