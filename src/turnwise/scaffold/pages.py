@@ -50,7 +50,8 @@ TEXTS: Mapping[str, PageText] = {
         "proposer: [{name: mine, most: 4, keep: 10}]",
         "`played` are the groups of the update so far, with what judges wrote and before rewards; those of earlier proposers come last. `pool` holds the "
         "tasks of earlier updates that are kept, for as many as `keep` says. Chance comes from `rng`. Since it is pure, `turnwise relearn` asks it again from "
-        "the log: what a policy is to propose, it says in an environment, and the proposer reads that. `envs` names the environments of its "
+        "the log: what a policy is to propose, it says in an environment, and the proposer reads that. A task on which the run is evaluated stops the run; "
+        "where tasks are what a policy says, ask `held_out` and leave such out. `envs` names the environments of its "
         "tasks, beside those of the suites. Their figures are `success/pool:mine`, `groups_proposed` and `pool`.",
     ),
     "reward": PageText("A pure function from a group to a group with other rewards.", "reward: mine"),
