@@ -1,18 +1,24 @@
 """Judges say what they are made to say: gold on real episodes, models over real HTTP."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from chat_server import said, serve
 
+from turnwise.agents.core import Episode, Reply
 from turnwise.agents.policies.mixture import mixture
+from turnwise.agents.policies.scoring import YesNo
 from turnwise.agents.rollout import run_episodes
+from turnwise.envs.messages import Message
 from turnwise.errors import EngineError
 from turnwise.registry import get_component
+from turnwise.tasks.core import derive_rng
 from turnwise.trainers.judge.critic import critic, verdict
 from turnwise.trainers.judge.gold import gold
 from turnwise.trainers.judge.principles import principles
 from turnwise.trainers.judge.tournament import tournament
+from turnwise.trainers.kit.asking import judged_now, trained
 from turnwise.trainers.kit.bracket import standings
 from turnwise.trainers.learn.collate import collate_turns
 from turnwise.trainers.strategy.runner import plan_groups
@@ -110,3 +116,63 @@ def test_the_strongest_wins_and_comparisons_are_few(n: int) -> None:
     assert places[n - 1] == (1 if n > 1 else 0.5)
     assert len(set(places)) == n
     assert len(met) <= 2 * (n - 1)
+
+
+class _Busy:
+    """Answers by what it is asked and by chance, and counts how many questions it has at once."""
+
+    name, version = "busy", 0
+
+    def __init__(self) -> None:
+        self.now, self.most, self.scored = 0, 0, []
+
+    async def act(self, history) -> Reply:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(50):  # whoever else wants to ask does
+            await asyncio.sleep(0)
+        self.now -= 1
+        chance = derive_rng("busy", history.seed)
+        points = ", ".join(str(chance.randint(1, 10)) for _ in range(2))
+        turn = chance.choice(["1", "none"])
+        return Reply(
+            Message(
+                "assistant", f"WRONG: {turn}\nSCORES: {points}\nANSWER: {chance.choice(['yes', 'no'])}"
+            )
+        )
+
+    async def yes_no(self, questions) -> list[YesNo]:
+        self.scored.append(len(questions))
+        return [YesNo(-0.1, -len(str(one)) % 7 - 1.0) for one in questions]
+
+    async def score(self, replies):
+        raise NotImplementedError
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("judge", "options", "at_once"),
+    [
+        ("critic", {"critiques": 5}, 10),
+        ("spct", {"samples": 5, "meta": "self"}, 5),
+        ("genprm", {"critiques": 5, "code": False}, 20),
+        ("think_prm", {"chains": 5}, 10),
+    ],
+)
+def test_independent_samples_are_asked_together(groups, judge: str, options: dict, at_once: int) -> None:
+    pair = [[_first_turns(one, 2) for one in groups[0][:2]]]
+    told = []
+    for _ in range(2):
+        busy = _Busy()
+        with trained(busy):
+            judged = judged_now(get_component("judge", judge).build({"policy": "self", **options}), pair)
+        told.append([[dict(turn.signals) for turn in one.trajectory.turns] for one in judged[0]])
+        assert busy.most == at_once
+        assert len(busy.scored) <= 1
+    assert told[0] == told[1]
+
+
+def _first_turns(episode: Episode, turns: int) -> Episode:
+    cut = replace(episode.trajectory, turns=episode.trajectory.turns[:turns])
+    return replace(episode, trajectories={cut.agent: cut})

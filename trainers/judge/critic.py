@@ -6,7 +6,7 @@ from typing import Literal
 
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.asking import ask_samples, counting, judge_policy, transcript
 from turnwise.trainers.kit.forms import WRONG_TURNS
 from turnwise.trainers.kit.reward_edits import with_signals
 
@@ -48,7 +48,7 @@ async def critic(
         questions = [
             QUESTION.format(hint=HINTS[group[i].success], transcript=transcript(group[i])) for i in asked
         ]
-        answers = [await ask(judge, questions, n, form=WRONG_TURNS) for n in range(critiques)]
+        answers = await ask_samples(judge, [questions] * critiques, form=WRONG_TURNS)
         told = list(group)
         for place, i in enumerate(asked):
             turns = len(group[i].trajectory.turns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from itertools import chain
 from statistics import mean
 from typing import Literal
 
@@ -16,7 +17,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.judge.rlbff import AFTER_THOUGHT, AT_ONCE, answered
-from turnwise.trainers.kit.asking import ask, counting, judge_policy, quoted, transcript_of
+from turnwise.trainers.kit.asking import ask_samples, counting, judge_policy, quoted, transcript_of
 from turnwise.trainers.kit.forms import YES_OR_NO
 from turnwise.trainers.kit.reward_edits import with_signals
 
@@ -78,7 +79,7 @@ async def genprm(
     judge = judge_policy(policy)
     asked = {(g, i): _prefixes(group[i]) for g, group in enumerate(groups) for i in counting(group)}
     every = list(dict.fromkeys(one for prefixes in asked.values() for one in prefixes))
-    votes = [await _verdicts(judge, every, n, code=code, form=form) for n in range(critiques)]
+    votes = await _verdicts(judge, every, critiques, code=code, form=form)
     score = dict(zip(every, map(mean, zip(*votes, strict=True)), strict=True))
     told = [list(group) for group in groups]
     for (g, i), prefixes in asked.items():
@@ -103,16 +104,33 @@ def _prefixes(episode: Episode) -> list[tuple[int, str]]:
 async def _verdicts(
     judge: Policy,
     shown: Sequence[tuple[int, str]],
-    n: int,
+    samples: int,
     *,
     code: bool,
     form: Literal["generative", "chance"],
-) -> list[float]:
-    """How far the n-th critique of each turn calls it right."""
+) -> list[list[float]]:
+    """How far each sample of a critique calls each turn right."""
     wanted = CRITICISE + CODE if code else CRITICISE
-    critiques = await ask(judge, [text + wanted.format(number=k) for k, text in shown], n)
+    asked = [text + wanted.format(number=k) for k, text in shown]
+    critiques = await ask_samples(judge, [asked] * samples)
+    questions = [await _decisive(shown, some, code=code, form=form) for some in critiques]
+    if form == "chance":
+        told = iter(await scorer_of(judge).yes_no([*chain(*questions)]))
+        return [[next(told).chance for _ in some] for some in questions]
+    answers = await ask_samples(judge, questions, form=YES_OR_NO)
+    return [[answered(answer) for answer in some] for some in answers]
+
+
+async def _decisive(
+    shown: Sequence[tuple[int, str]],
+    critiques: Sequence[str],
+    *,
+    code: bool,
+    form: Literal["generative", "chance"],
+) -> list[str]:
+    """The questions for a verdict on each turn, by its critique and what its code printed."""
     printed = await asyncio.gather(*(asyncio.to_thread(_run, one) for one in critiques if code))
-    questions = [
+    return [
         text
         + CRITIQUE.format(critique="\n> ".join(critique.splitlines()))
         + (PRINTED.format(printed=quoted(out)) if out else "")
@@ -120,9 +138,6 @@ async def _verdicts(
         + (AFTER_THOUGHT if form == "generative" else AT_ONCE)
         for (k, text), critique, out in zip(shown, critiques, printed or [""] * len(critiques), strict=True)
     ]
-    if form == "chance":
-        return [one.chance for one in await scorer_of(judge).yes_no(questions)]
-    return [answered(answer) for answer in await ask(judge, questions, n, form=YES_OR_NO)]
 
 
 def _run(critique: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from turnwise.agents.policies.scoring import scorer_of
@@ -12,7 +13,7 @@ from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
 from turnwise.trainers.judge.rlbff import AT_ONCE
-from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.asking import ask_samples, counting, judge_policy, transcript
 from turnwise.trainers.kit.reward_edits import with_signals
 
 QUESTION = """\
@@ -75,12 +76,10 @@ async def spct(
         raise RecipeError(f"judge 'spct': samples={samples} score nothing.", "Give 1 or more (8).")
     told = [list(group) for group in groups]
     judging = [g for g, group in enumerate(groups) if counting(group)]
-    votes: list[list[CastVote]] = [[] for _ in groups]
-    for n in range(samples):
-        asked = [_order(groups[g], n) for g in judging]
-        answers = await ask(judge_policy(policy), [one.question for one in asked], n)
-        for g, vote in zip(judging, await _cast(asked, answers, meta), strict=True):
-            votes[g].append(vote)
+    asked = [[_order(groups[g], n) for g in judging] for n in range(samples)]
+    answers = await ask_samples(judge_policy(policy), [[one.question for one in each] for each in asked])
+    cast = await _cast([*chain(*asked)], [*chain(*answers)], meta)
+    votes = {g: cast[place :: len(judging)] for place, g in enumerate(judging)}
     keep = max(1, samples // 2) if meta else samples
     for g in judging:
         for i in counting(groups[g]):

@@ -22,7 +22,7 @@ from turnwise.envs.messages import Message
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ExactProcess, Group
-from turnwise.trainers.kit.asking import ask, counting, judge_policy
+from turnwise.trainers.kit.asking import ask_samples, counting, judge_policy
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.stand_in import turns_of, wave
 
@@ -88,8 +88,8 @@ async def _scores(judge: Policy, asked: Iterable[_JudgedPart], chains: int) -> d
     parts = [*dict.fromkeys(asked)]  # attempts that begin alike
     begun: list[GivenReply] = []
     owners: list[_JudgedPart] = []
-    for n in range(chains):
-        said = await ask(judge, [part.question for part in parts], n, system=JudgingEnv.system)
+    questions = [part.question for part in parts]
+    for said in await ask_samples(judge, [questions] * chains, system=JudgingEnv.system):
         for part, chain in zip(parts, said, strict=True):
             text = before_last_verdict(chain, part.verdicts)
             if text is not None:

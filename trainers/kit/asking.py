@@ -38,6 +38,13 @@ REMEMBERED = 20_000
 """Answers that are kept of a policy: the same question to the same weights is asked once."""
 
 
+class _Sample(NamedTuple):
+    """A question, and what makes it another sample than the same question with other names."""
+
+    question: str
+    names: tuple[Json, ...] = ()
+
+
 class _Answered(NamedTuple):
     policy: Policy
     answers: dict[Json, str]
@@ -147,18 +154,42 @@ async def ask(
         EngineError: the judge cannot be reached, or does not answer in time. An update without its judge is not made.
         RunError: the judge has used up its budget.
     """
+    return await _ask(policy, [_Sample(question, names) for question in questions], form, system)
+
+
+async def ask_samples(
+    policy: Policy,
+    samples: Sequence[Sequence[str]],
+    *,
+    form: VerdictForm | None = None,
+    system: str = "",
+) -> list[list[str]]:
+    """The answers to the questions of each sample, all of them in flight together; the same as :func:`ask` gives with a sample's number as its name.
+
+    Raises:
+        EngineError: the judge cannot be reached, or does not answer in time.
+        RunError: the judge has used up its budget.
+    """
+    every = [_Sample(question, (n,)) for n, questions in enumerate(samples) for question in questions]
+    said = iter(await _ask(policy, every, form, system))
+    return [[next(said) for _ in questions] for questions in samples]
+
+
+async def _ask(
+    policy: Policy, samples: Sequence[_Sample], form: VerdictForm | None, system: str
+) -> list[str]:
     free = asyncio.Semaphore(TOGETHER)
     known = _answered(policy)
     began = time.monotonic()
 
-    async def one(question: str) -> str:
-        key = (policy.version, system, question, *names)
+    async def one(sample: _Sample) -> str:
+        key = (policy.version, system, sample.question, *sample.names)
         async with free:
             if key in known:
                 charge(questions=1, known=1)
                 return known[key]
             may_ask()
-            reply = await answer(policy, question, *names, form=form, system=system)
+            reply = await answer(policy, sample.question, *sample.names, form=form, system=system)
         said = reply.message.content if reply is not None else ""
         known[key] = in_lines(said, form) if form else said
         if len(known) > REMEMBERED:
@@ -166,7 +197,7 @@ async def ask(
         return known[key]
 
     try:
-        return list(await asyncio.gather(*map(one, questions)))
+        return list(await asyncio.gather(*map(one, samples)))
     finally:
         charge(seconds=time.monotonic() - began)
 
