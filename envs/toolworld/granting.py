@@ -37,8 +37,8 @@ def granted(draft: StoryDraft, operation: Operation) -> Stage | None:
     say = _asking(draft, wish, question)
     changes = operation.rethink is not None and draft.changes_mind
     final = operation.rethink(draft, wish) if changes and operation.rethink else None
-    if final is not None and verdict(draft, final):
-        final = None
+    if final is not None and (final.steps == wish.steps or verdict(draft, final)):
+        final = None  # it was drawn as before, or is forbidden
     twist = draft.words(*(way.format(**final.fill) for way in operation.second)) if final else ""
     first = (PlanStep("propose", f"I will {wish.offer}. Shall I proceed?"),) if final else ()
     wish = final or wish

@@ -3,6 +3,7 @@
 
 import ast
 import collections
+import dataclasses
 import functools
 import re
 import string
@@ -84,6 +85,27 @@ def begin(domain, salt, paraphrase=True, rule=""):
         fresh.customer, fresh.facts = old.customer, dict(old.facts)
         if rule != "minor" or enter_as_child(fresh):
             yield fresh
+
+
+MINDS = [case for case in ASKED if case.values[1].rethink]
+
+
+@pytest.mark.parametrize(("domain", "operation"), MINDS)
+def test_a_change_of_mind_is_never_to_the_same(domain, operation):
+    same = dataclasses.replace(operation, rethink=lambda draft, wish: wish)
+    asked = list[str]()
+    for one, salts in ((same, 1), (operation, 3)):
+        for draft in (draft for salt in range(salts) for draft in begin(domain, f"{operation.name}{salt}")):
+            draft._changes = 1.0
+            stage = granted(draft, one)
+            if stage is not None:
+                asked.append(stage.twist)
+                assert not (stage.twist and one is same)
+            if stage is not None and stage.twist:
+                first, second = (step.text for step in stage.plan if step.kind in ("propose", "confirm"))
+                assert first != second
+    assert any(asked) or operation is retail.PAYMENT  # who has two payments changes from one to the other
+    assert not all(asked)
 
 
 @pytest.mark.parametrize("domain", DESCRIBED)
