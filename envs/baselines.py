@@ -67,15 +67,48 @@ def demonstrator(now: ScriptMoment) -> Message | str:
 def foreseen(now: ScriptMoment) -> str:
     """Lines of observations that the rest of the solution rests on (:meth:`~turnwise.envs.core.AgentEnv.needs`), in the order in which it needs them.
 
-    It is no agent: a scripted policy that is asked for a memory writes these down.
+    It is no agent: a scripted policy that is asked for a memory writes these down. The solution is walked once for all turns that follow it.
     """
-    env, lines = now.env.fork(), dict[str, None]()
-    ended = type(env).needs is AgentEnv.needs or not env.knows_gold(env.task)
+    env = now.env
+    if type(env).needs is AgentEnv.needs or not env.knows_gold(env.task):
+        return ""
+    walk = _walks.get(env)
+    if walk is None or not walk.passes(env):
+        walk = _walks[env] = _walk_on(env)
+    rest = walk.needs[env.now.turn - walk.turn :]
+    return "\n".join(dict.fromkeys(line for lines in rest for line in lines))
+
+
+class _GoldWalk(NamedTuple):
+    """The solution from a turn of an episode on: the state before each of its turns, and what that turn needs."""
+
+    task: Task
+    seed: int
+    turn: int
+    states: Sequence[Any]
+    needs: Sequence[Sequence[str]]
+
+    def passes(self, env: AgentEnv[Any]) -> bool:
+        """True where the environment is now in the state that the walk was in at this turn."""
+        now, place = env.now, env.now.turn - self.turn
+        is_known = self.task is now.task and self.seed == now.seed and 0 <= place < len(self.states)
+        return is_known and self.states[place] == env.state
+
+
+_walks: weakref.WeakKeyDictionary[AgentEnv[Any], _GoldWalk] = (
+    weakref.WeakKeyDictionary()
+)  # of each one's episode
+
+
+def _walk_on(env: AgentEnv[Any]) -> _GoldWalk:
+    now, walker = env.now, env.fork()
+    states, needs, ended = list[Any](), list[Sequence[str]](), False
     while not ended:
-        lines.update(dict.fromkeys(env.needs(env.state)))
-        step = env.step(check_action(env, env.gold(env.state), "gold"))
+        states.append(walker.state)
+        needs.append(tuple(walker.needs(walker.state)))
+        step = walker.step(check_action(walker, walker.gold(walker.state), "gold"))
         ended = step.terminated or step.truncated
-    return "\n".join(lines)
+    return _GoldWalk(now.task, now.seed, now.turn, states, needs)
 
 
 def rival(now: ScriptMoment) -> Message | str:
@@ -251,6 +284,17 @@ def _properties(schema: Mapping[str, Json]) -> Mapping[str, Mapping[str, Json]]:
     return schema.get("properties", {})
 
 
+def item_schemas(schema: Mapping[str, Json], many: int) -> list[Mapping[str, Json]]:
+    """Schemas of the places of an array: of each its own where it has that (``prefixItems``, before 2020-12 a list of ``items``), else so many alike.
+
+    >>> item_schemas({"items": [{"type": "integer"}, True]}, 3), item_schemas({"items": {"type": "integer"}}, 2)
+    ([{'type': 'integer'}, {}], [{'type': 'integer'}, {'type': 'integer'}])
+    """
+    alike: Json = schema.get("items", {})
+    places: Json = schema.get("prefixItems", alike if isinstance(alike, list) else [alike] * many)
+    return [one if isinstance(one, dict) else {} for one in places]
+
+
 def _sample(schema: Mapping[str, Json], rng: Random, words: list[str]) -> Json:
     """A random value of a JSON schema, as far as tools' signatures make such schemas."""
     if "enum" in schema:
@@ -265,7 +309,7 @@ def _sample(schema: Mapping[str, Json], rng: Random, words: list[str]) -> Json:
         case "boolean":
             return rng.random() < 0.5
         case "array":
-            return [_sample(schema.get("items", {}), rng, words) for _ in range(rng.randint(1, 3))]
+            return [_sample(each, rng, words) for each in item_schemas(schema, rng.randint(1, 3))]
         case "object":
             return {name: _sample(value, rng, words) for name, value in _properties(schema).items()}
         case "null":

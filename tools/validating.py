@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator, FormatChecker, SchemaError, validators
+from jsonschema import Draft201909Validator, Draft202012Validator, FormatChecker, SchemaError, validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from referencing import Registry
@@ -39,7 +39,7 @@ class Checker:
     """Checks values against one schema. ``unchecked`` tells what of it cannot be checked here.
 
     Args:
-        schema: the schema; any draft that names itself, else 2020-12.
+        schema: the schema; any draft that names itself, else 2020-12, or 2019-09 where ``items`` is a list, which 2020-12 has no more.
         own: it is of our making, and not looked at, which would take milliseconds.
 
     Raises:
@@ -121,7 +121,15 @@ _WORK = _Work()
 
 
 def _draft(schema: Mapping[str, Json]) -> Any:
-    return validators.validator_for(schema, default=Draft202012Validator)
+    newest = Draft201909Validator if _lists_items(schema) else Draft202012Validator
+    return validators.validator_for(schema, default=newest)
+
+
+def _lists_items(schema: Json) -> bool:
+    """True where a schema gives each place of an array its own schema as drafts before 2020-12 do; beside their successor it is a mistake."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("items"), list):
+        return "prefixItems" not in schema
+    return any(map(_lists_items, _inside(schema)))
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.envs.baselines import interval
+from turnwise.envs.baselines import interval, item_schemas
 from turnwise.envs.core import AgentEnv, EndReason, Snapshot
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
@@ -298,8 +298,8 @@ def _fit(schema: Mapping[str, Json], string: str) -> Json:
         case "number":
             return float(string) if re.fullmatch(r"-?\d{1,18}(\.\d+)?", string) else None
         case "array":
-            inside = _fit(schema.get("items", {}), string)
-            return None if inside is None else [inside]
+            inside = [_fit(each, string) for each in item_schemas(schema, 1)]
+            return None if None in inside else inside
         case "object" | "null":
             return None
         case _:

@@ -128,12 +128,13 @@ def _one_line(text: str) -> str:
 def _hint(schema: Mapping[str, Json]) -> Any:
     """The annotation out of which transformers makes this schema.
 
-    >>> _hint({"type": "array", "items": {"type": "integer"}}), _hint({"enum": ["a", "b"]}), _hint({"anyOf": []})
-    (list[int], typing.Literal['a', 'b'], typing.Any)
+    >>> _hint({"type": "array", "items": {"type": "integer"}}), _hint({"type": "array", "items": [{}]}), _hint({"enum": ["a", "b"]}), _hint({"anyOf": []})
+    (list[int], list[typing.Any], typing.Literal['a', 'b'], typing.Any)
     """
     if "enum" in schema:
         return Literal[tuple(schema["enum"])]
     kind = schema.get("type")
     if kind == "array":
-        return list[_hint(schema.get("items", {}))]  # pyright: ignore[reportInvalidTypeArguments]
+        items: Json = schema.get("items")
+        return list[_hint(items) if isinstance(items, dict) else Any]  # pyright: ignore[reportInvalidTypeArguments]
     return _KINDS.get(kind, Any) if isinstance(kind, str) else Any

@@ -21,6 +21,7 @@ from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.replay import replay
 from turnwise.agents.rollout import BranchPoint, rollout_episode
 from turnwise.agents.tokens.renderer import Renderer
+from turnwise.envs.baselines import foreseen, moment
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import get_suite, make, register, suite_tasks
@@ -325,6 +326,36 @@ def test_a_demonstration_writes_down_all_that_it_will_rest_on(context: dict[str,
     written = [turn.action for turn in episode.trajectory.turns if turn.kind == "memory"]
     assert len(written) >= 2
     assert len(set(map(str, written))) > 1, "not the same again and again"
+
+
+def test_the_rest_of_a_solution_is_walked_once_in_an_episode_that_follows_it(monkeypatch) -> None:
+    env = make("turnwise/Household-v0")
+    observation, _ = env.reset(seed=0, options={"task": DAY})
+    asked, solution = [], type(env).gold
+    monkeypatch.setattr(type(env), "gold", lambda self, state: asked.append(self) or solution(self, state))
+
+    def rest(of: AgentEnv[Any]) -> str:
+        return foreseen(moment(of, observation, "foreseen"))
+
+    turns, told, end = 0, [], None
+    while end is None:
+        told.append(rest(env))
+        if turns % 7 == 3:
+            assert told[-1] == rest(env.fork()), "as one that walks it from here"
+        end, turns = env.step(solution(env, env.state)).info["end"], turns + 1
+    assert end == EndReason.SOLVED
+    assert asked.count(env) == 0
+    walkers = {id(one): asked.count(one) for one in asked}
+    assert sum(count == turns for count in walkers.values()) == 1
+    assert len(walkers) == 1 + len(range(3, turns, 7))
+    assert len(set(told)) > 5
+
+    env.reset(seed=0, options={"task": DAY})
+    for _ in range(4):
+        env.step(solution(env, env.state))
+        rest(env)
+    env.step("look")
+    assert rest(env) == rest(env.fork()), "who leaves it walks it anew"
 
 
 def test_a_script_remembers_the_newest_words_where_nobody_says_what_is_needed() -> None:

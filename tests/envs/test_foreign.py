@@ -8,24 +8,27 @@ import sys
 import time
 import types
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psutil
 import pytest
 
+from turnwise.envs.baselines import ScriptMoment, tool_spam
 from turnwise.envs.check.command import check_env
 from turnwise.envs.foreign import actions
 from turnwise.envs.foreign.actions import tools_of
 from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld
 from turnwise.envs.foreign.state import ForeignState
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import register
 from turnwise.envs.sources import load_class
 from turnwise.errors import EnvError, InfraError
-from turnwise.tasks.core import Split, Task, canonical, derive_rng
+from turnwise.tasks.core import Json, Split, Task, canonical, derive_rng
 from turnwise.tools import line_process
-from turnwise.tools.core import ToolCall
+from turnwise.tools.core import ToolCall, ToolError
+from turnwise.tools.schema import tool_of_schema
 
 SOURCE = f"{Path(__file__).with_name('foreign_tasks.py')}:StandIn"
 StandIn: Any = load_class(SOURCE)
@@ -273,6 +276,35 @@ def test_tools_of_a_world_are_shown_as_it_describes_them():
     assert (made.spec.parameters, made.spec.description) == (odd, "Does it.")
     with pytest.raises(EnvError, match="run in it"):
         made.validate(ToolCall("f", {}, "a"))
+
+
+PAIR: Json = {
+    "type": "array",
+    "items": [{"type": "integer"}, {"enum": ["m", "km"]}],
+    "additionalItems": False,
+}
+
+
+@pytest.mark.parametrize("named", [{}, {"$schema": "http://json-schema.org/draft-07/schema#"}])
+def test_places_of_an_array_may_have_schemas_of_their_own_as_older_drafts_write_them(env, named):
+    schema = {**named, "type": "object", "properties": {"far": PAIR}}
+    begin(env, tools=[{"name": "f", "description": "Goes.", "parameters": schema}])
+    assert env.tools[0].spec.parameters == schema
+    made = tool_of_schema(env.tools[0].spec, print)
+    assert made.check({"far": [3, "km"]}) == {"far": [3, "km"]}
+    for wrong in ([3, "mile"], ["km", 3], [3, "km", 4]):
+        with pytest.raises(ToolError, match="far"):
+            made.check({"far": wrong})
+    drawn = (
+        tool_spam(ScriptMoment(env, Messages((Message("user", "go"),)), 0, Random(5))).tool_calls[0].arguments
+    )
+    assert made.check(drawn) == drawn
+
+
+def test_both_ways_to_write_the_places_of_an_array_are_no_schema(env):
+    both = {"type": "object", "properties": {"far": {**PAIR, "prefixItems": [{}]}}}
+    with pytest.raises(EnvError, match=r"the schema of its parameters is broken at properties.far.items"):
+        begin(env, tools=[{"name": "f", "parameters": both}])
 
 
 @pytest.mark.parametrize(
