@@ -249,6 +249,21 @@ def test_a_policy_without_log_probabilities_is_not_ranked_by_them() -> None:
 # --- the value head ----------------------------------------------------------------------------------
 
 
+PAID_EARLY = (
+    ("rollout: {env_options: {shaping: 0.5}}", "env_options.shaping"),
+    ("rollout: {env_options: {shaping: 0.5}}\nreward: [success]", "env_options.shaping"),
+    ("reward: [{name: from_signal, signal: principle}]", "reward 'from_signal'"),
+    ("reward: [success, {name: milestones, weight: 0.2}]", "reward 'milestones'"),
+)
+PAID_LAST = (
+    "reward: [success]",
+    "reward: as_is",
+    "reward: [{name: own_probability, signal: principle, weight: 1, format: 0}]",
+    "rollout: {env_options: {shaping: 0.5}}\nreward: [{name: weighted, weights: {outcome: 1, progress: 0}}]",
+)
+"""Of recipes: what pays turns before the last, by which reward, and what pays the last alone."""
+
+
 def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     sys.path.insert(0, str(Path(__file__).parent))
@@ -287,8 +302,12 @@ def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(t
     assert len({round(x, 3) for x in wanted}) == len(wanted)
     assert found == pytest.approx([*wanted, wanted[-1]], abs=1e-5)
     recipe = checkpoint.resolve().parents[1] / "recipe.yaml"
-    recipe.write_text("rollout: {env_options: {shaping: 0.5}}")
-    with pytest.raises(TurnwiseError, match="nearer to its goal"):
+    for said, by in PAID_EARLY:
+        recipe.write_text(said)
+        with pytest.raises(TurnwiseError, match=rf"{by}.*nearer to its goal"):
+            ValueScorer(str(checkpoint))
+    for said in PAID_LAST:
+        recipe.write_text(said)
         ValueScorer(str(checkpoint))
     recipe.unlink()
     broken = checkpoint / "trainer.safetensors"

@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
@@ -92,19 +92,60 @@ class ValueScorer:
 
 
 def _refuse_paid_progress(folder: Path) -> None:
-    """A value of returns that were shaped by progress says what is still to come: the nearer to the goal, the less.
+    """A value says what is still to come: of returns that were partly paid on the way to the outcome it is the less, the nearer to the goal.
 
     Raises:
         TurnwiseError: the run of this checkpoint was paid so.
     """
     recipe = folder.resolve().parents[1] / "recipe.yaml"
     said = read_yaml(recipe.read_text("utf-8")) if recipe.is_file() else {}
-    if ((said.get("rollout") or {}).get("env_options") or {}).get("shaping"):
+    shaping = bool(((said.get("rollout") or {}).get("env_options") or {}).get("shaping"))
+    asked = said.get("reward") or ["as_is"]
+    by = _paying_early(asked if isinstance(asked, list) else [asked], shaping)
+    if by:
         raise TurnwiseError(
-            f"The value of {folder} leaves out the progress that its run had paid by then (rollout.env_options.shaping in {recipe}), "
+            f"The value of {folder} leaves out the progress that its run had paid by then ({by} in {recipe}), "
             "so that it is lower where an attempt is nearer to its goal.",
-            "Train the value in a run without shaping, or choose another scorer.",
+            "Train the value in a run that pays for the outcome alone, or choose another scorer.",
         )
+
+
+def _paying_early(rewards: Sequence[Any], shaping: bool) -> str:
+    """Name what pays a turn before the last, of episodes that the environment pays on their last; empty where nothing does.
+
+    Where the environment pays for progress, and where signals are paid, each turn has some of it; a reward that cannot pay such episodes is
+    not known to be paid early.
+    """
+    from turnwise.envs.core import EndReason
+    from turnwise.registry import get_component
+    from turnwise.trainers.kit.payer import RewardInRow
+    from turnwise.trainers.kit.reward_edits import with_signals
+    from turnwise.trainers.kit.toy_batches import episode
+
+    named = [{"name": one} if isinstance(one, str) else dict(one) for one in rewards]
+    options = [{key: value for key, value in one.items() if key != "name"} for one in named]
+    entries = [get_component("reward", one["name"]) for one in named]
+    needs = frozenset[str]().union(
+        *(entry.needs_with(given) for entry, given in zip(entries, options, strict=True))
+    )
+    progress = {"progress": [0.25, 0.5, 0.75]} if shaping else {}
+    ends = [EndReason.SOLVED, EndReason.SOLVED, EndReason.FAILED, EndReason.TURN_LIMIT]
+    group = [
+        with_signals(
+            episode([0, 0, float(end is EndReason.SOLVED)], parts=progress, end=end),
+            [dict.fromkeys(needs, 0.25 * k) for k in (1, 2, 3)],
+        )
+        for end in ends
+    ]
+    by, groups = "rollout.env_options.shaping" if shaping else "", [group, group]
+    for entry, given in zip(entries, options, strict=True):
+        try:
+            groups = RewardInRow(entry.name, entry.build(given), entry.whole).pay(groups)
+        except (TurnwiseError, RuntimeError, KeyError):  # it needs more than these episodes have
+            continue
+        paid = any(turn.reward for some in groups for one in some for turn in one.trajectory.turns[:-1])
+        by = (by or f"reward {entry.name!r}") if paid else ""
+    return by
 
 
 def _head_of(folder: Path) -> ValueHead:
