@@ -55,6 +55,7 @@ class Component:
     bias: str = ""
     needs: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
+    hears: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     learns: bool = False
@@ -112,6 +113,11 @@ class Component:
         asked = {**self.options, **options}
         return frozenset(self.needs) | {str(asked[name]) for name in self.asks if asked.get(name)}
 
+    def heard_with(self, options: Mapping[str, Any]) -> frozenset[str]:
+        """The signals of a strategy, a guide or a judge that it reads with these options, where they are there."""
+        asked = {**self.options, **options}
+        return frozenset(str(asked[name]) for name in self.hears if asked.get(name))
+
     def build(self, options: Mapping[str, Any]) -> Callable[..., Any]:
         """The function or class with its options fixed.
 
@@ -162,6 +168,7 @@ def component(
     bias: str = "",
     needs: tuple[str, ...] = (),
     asks: tuple[str, ...] = (),
+    hears: tuple[str, ...] = (),
     gives: tuple[str, ...] = (),
     reads: tuple[str, ...] = (),
     learns: bool = False,
@@ -198,6 +205,7 @@ def component(
         bias: credit, reduce: ``unbiased``, ``biased: why`` or ``changes the objective: to what``.
         needs: signal, reward, credit, filter, shape, loss: the signals that a run must measure for it; search: ``scorer`` where it cannot choose without one.
         asks: reward, credit, filter, shape: its options whose values are names of signals, needed too.
+        hears: signal: its options that may name what a strategy, a guide or a judge gives, which it reads where that is there.
         gives: strategy, guide, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; reward: ``votes`` where it pays what the group agrees on, ``words`` where it pays a way of speaking alone, ``rewards`` where its place among rewards counts, since
             it looks at what was paid before or takes it away; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
@@ -250,7 +258,7 @@ def component(
     def enter(target: Target) -> Target:
         _enter(
             Component(
-                kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
+                kind, name, target, module, file, paper, bias, needs, asks, hears, gives, reads, learns, critic, whole,
                 slope, only_measures, only_read, scripted, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
                 told_context, interactive, isolates, forks, envs, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )

@@ -205,6 +205,20 @@ def test_signals_that_nobody_measures_are_refused() -> None:
         assert load_recipe("shop-quick", {"credit": entry.name, "reward": "as_is"}).credit.name == entry.name
 
 
+@pytest.mark.parametrize(
+    ("signal", "heard", "other"),
+    [("causal_rm", {}, {"label": "thumb"}), ("hc_rlhf", {"cost": "principle"}, {})],
+)
+def test_a_judge_that_a_signal_alone_reads_is_used(
+    signal: str, heard: dict[str, str], other: dict[str, str]
+) -> None:
+    paid = {"judge": "principles", "reward": {"name": "from_signal", "signal": signal}}
+    recipe = load_recipe("shop-quick", {**paid, "signals": [{"name": signal, **heard}]})
+    assert "principle" in recipe.needs
+    assert "can have no effect" in refused({**paid, "signals": [{"name": signal, **other}]}).cause
+    assert "can have no effect" in refused({**paid, "reward": "as_is"}).cause
+
+
 def test_shapes_that_cannot_read_the_advantages_before_them_are_refused_at_once() -> None:
     tokens = {"credit": "gae_token", "filter": "any"}
     for shape in ("salt", "arpo", "grpo_lambda"):

@@ -195,10 +195,7 @@ PROBABILITIES = {
     },
     "CausalRM": {
         "judge": "principles",
-        "reward": [
-            {"name": "from_signal", "signal": "principle"},
-            {"name": "own_probability", "signal": "causal_rm", "weight": 1, "format": 0},
-        ],
+        "reward": {"name": "own_probability", "signal": "causal_rm", "weight": 1, "format": 0},
         "signals": [{"name": "causal_rm", "missed": 0.2, "false": 0.1}],
     },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},

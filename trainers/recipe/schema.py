@@ -584,9 +584,11 @@ class Recipe(Section):
         parts += [(part, "shape") for part in self.shape]
         parts += [(part, "loss") for part in (*self.loss, *self.foreign_losses)]
         asked = {need for part, seam in parts for need in part.needs(seam)}
-        return frozenset(
-            asked.union(*(entry.needs for entry in components("signal") if asked & {*entry.gives}))
-        )
+        used = [entry for entry in components("signal") if asked & {*entry.gives}]
+        options = {part.name: part.options for part in self.signals}
+        heard = {name for entry in used for name in entry.heard_with(options.get(entry.name, {}))}
+        given = {name for part, seam in self.givers for name in part.component(seam).gives}
+        return frozenset(asked.union(heard & given, *(entry.needs for entry in used)))
 
     @property
     def measured(self) -> frozenset[str]:

@@ -20,7 +20,9 @@ from turnwise.trainers.signal.core import Measured, Signal, SignalContext, Signa
 from turnwise.trainers.signal.forced import spread
 
 
-@component("signal", "causal_rm", gives=("causal_rm",), reads=("outcomes", "memory"), learns=True)
+@component(
+    "signal", "causal_rm", gives=("causal_rm",), hears=("label",), reads=("outcomes", "memory"), learns=True
+)
 class CausalRM(Signal):
     """The chance σ(f) that an episode is good, on every turn, learned from labels of which some are wrong and some are not there.
 
@@ -30,8 +32,7 @@ class CausalRM(Signal):
     the number of all episodes. Labels are the mean of the signal ``label`` over the turns that have it, 1 from a half on: of the log at ``path``, or of what was just played,
     where a judge writes it (CausalRM; a judge whose errors are known is corrected too). Ours: f and e are networks of ``hidden`` units over the words of observations and acts, in the mean
     over turns, each with ``steps`` of gradient descent on each batch before it is read; where all are labelled e is 1.
-    Paid alone: `reward: {name: own_probability, signal: causal_rm, weight: 1, format: 0}`, before which a judge's labels stand in the list as
-    `{name: from_signal, signal: principle}`, for a recipe's judge must be asked for; what that pays is replaced.
+    Paid alone: `reward: {name: own_probability, signal: causal_rm, weight: 1, format: 0}`.
 
     Figures: ``causal_rm_loss`` before the last step, and ``causal_rm_labelled``, the share of episodes with a label.
 

@@ -19,7 +19,7 @@ from turnwise.trainers.signal.core import Measured, Signal, SignalContext, Signa
 
 
 @component(
-    "signal", "hc_rlhf", paper="2506.08266", gives=("hc_rlhf",), reads=("outcomes", "memory"), learns=True,
+    "signal", "hc_rlhf", paper="2506.08266", gives=("hc_rlhf",), hears=("cost",), reads=("outcomes", "memory"), learns=True,
 )  # fmt: skip
 class HighConfidenceSafety(Signal):
     """−λ·c on every turn, c its cost; after each update λ grows by ``step``·(u − ``limit``), u a pessimistic mean cost, and is never below 0.
