@@ -136,9 +136,7 @@ class _Busy:
         points = ", ".join(str(chance.randint(1, 10)) for _ in range(2))
         turn = chance.choice(["1", "none"])
         return Reply(
-            Message(
-                "assistant", f"WRONG: {turn}\nSCORES: {points}\nANSWER: {chance.choice(['yes', 'no'])}"
-            )
+            Message("assistant", f"WRONG: {turn}\nSCORES: {points}\nANSWER: {chance.choice(['yes', 'no'])}")
         )
 
     async def yes_no(self, questions) -> list[YesNo]:
