@@ -312,6 +312,14 @@ def test_verdicts_on_own_attempts_are_told_over_all_that_were_asked(part, plan_f
     assert "| `return_to_go` | none could be asked | not recorded |" in text
 
 
+def test_a_metric_of_another_setting_has_no_column(part, plan_file):
+    two = {"settings": {**TINY["settings"], "other": TINY["settings"]["tiny"]}}
+    plan_file.write_text(yaml.safe_dump(TINY | two | {"metrics": {"entropy": ["last"], "pool": ["last"]}}))
+    plan = part("plan").read_plan(plan_file)
+    rows = {"grpo": [{"failed": "", "metrics": {"entropy": [[1, 0.5]], "pool": []}}], "return_to_go": [None]}
+    assert part("told").told(plan, rows) == [{"method": "`grpo`", "entropy, last": "0.5"}]
+
+
 def test_a_question_that_a_plan_does_not_ask_changes_neither_its_hash_nor_older_cells(part):
     after = part("plan").After
     assert after(pass_at=8).model_dump(mode="json").keys() == {

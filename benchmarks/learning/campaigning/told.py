@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from math import fsum
 from statistics import fmean
@@ -30,21 +30,25 @@ TURNS = (0, 1, 2, 4, 9, 19)
 
 def told(plan: Plan, cells: Mapping[str, Sequence[Data | None]]) -> list[dict[str, str]]:
     """A row for each method whose cells came to their end: heading → what it says, the mean over its seeds."""
-    found: list[dict[str, str]] = []
-    for method, rows in cells.items():
-        done = [data for data in rows if data is not None and not data["failed"]]
-        if done and columns(plan):
-            found.append(
-                {"method": f"`{method}`", **{name: say(done) for name, say in columns(plan).items()}}
-            )
-    return found
+    ended = {
+        method: [data for data in rows if data is not None and not data["failed"]]
+        for method, rows in cells.items()
+    }
+    every = [data for rows in ended.values() for data in rows]
+    others = {name for name in plan.metrics if not any(data.get("metrics", {}).get(name) for data in every)}
+    asked = columns(plan, others if len(plan.settings) > 1 else ())
+    return [
+        {"method": f"`{method}`", **{name: say(rows) for name, say in asked.items()}}
+        for method, rows in ended.items()
+        if rows and asked
+    ]
 
 
-def columns(plan: Plan) -> dict[str, Callable[[Sequence[Data]], str]]:
-    """The headings that a plan asks for, each with what says it of the cells of a method."""
+def columns(plan: Plan, others: Collection[str] = ()) -> dict[str, Callable[[Sequence[Data]], str]]:
+    """The headings that a plan asks for, each with what says it of the cells of a method; ``others`` are metrics of other settings."""
     found: dict[str, Callable[[Sequence[Data]], str]] = {}
     for metric, ways in plan.metrics.items():
-        for way in ways:
+        for way in ways if metric not in others else ():
             found[f"{metric}, {way}"] = lambda rows, m=metric, w=way: _over(
                 [_metric(data, m, w) for data in rows]
             )
