@@ -218,6 +218,9 @@ def azr_solve(proposer: Part) -> None:
         made = [one.task for one in proposer(ProposerContext(0, 0, groups))]
         wanted = accepted(groups)
         assert [(one.options["ask"], one.options["triple"]) for one in made] == wanted
+        evaluated = {one.id for one in made[::2]}
+        left = proposer(ProposerContext(0, 0, groups, held_out=lambda task, ids=evaluated: task.id in ids))
+        assert [one.task for one in left] == made[1::2]
         for task, (ask, triple) in zip(made, wanted, strict=True):
             assert task.options["role"] == f"solve {ask}"
             hidden = "output" if ask == "deduction" else "input"
