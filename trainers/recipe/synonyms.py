@@ -59,7 +59,8 @@ CREDIT = instead(
 )
 UPDATES = called("updates", "An update plays episodes and learns from them.")
 REWARD = instead(
-    "reward", "Rewards are the environment's own; the recipe's reward replaces them (`turnwise list reward`)."
+    "reward",
+    "Rewards are the environment's own; the recipe's reward replaces them (`turnwise list reward`), also by one of your own (`imports`).",
 )
 SUITE = called("suite", "`turnwise list suites` names those there are.")
 OUT = instead("--out", "The folder is given on the command line: --out.")

@@ -213,7 +213,8 @@ def index() -> str:
 
 This page is written by `python -m turnwise.scaffold.pages`.
 
-Whatever is chosen by a name can be added by a package of your own, through the entry point `turnwise.plugins`. A plugin
+Whatever is chosen by a name can be added by a file that a recipe names (`imports: [my_rules.py]`), or for all of them by a package of
+your own, through the entry point `turnwise.plugins`. A plugin
 that fails to load is reported with its name and left out; a name that is taken is refused, and the message names both
 packages. Environments have a page of their own: [writing an environment](../writing-an-environment.md).
 
