@@ -243,6 +243,23 @@ def test_a_difference_as_small_as_half_precision_is_felt_where_other_rows_are_ex
     assert named(half.rows(), without_adapter=lambda: near).fault == "none"
 
 
+def test_a_named_precision_lets_smaller_faults_be_felt(named, tokenizer, model):
+    near = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(2)
+    for weight in near.parameters():
+        weight.data += 0.0002 * torch.randn(weight.shape, generator=generator)
+    rows = Talk(tokenizer, near.half()).rows()
+    unsaid = named(rows)
+    assert unsaid.fault == "none", "in bfloat16 the model moves as much by itself"
+    said = named(rows, engine_dtype=torch.float16)
+    assert said.fault != "none"
+    assert "rounding in float16 makes about" in " ".join(said.said)
+    assert said.figures["rounding_gap"] < unsaid.figures["rounding_gap"] / 4
+    own = Talk(tokenizer, copy.deepcopy(model).half()).rows()
+    assert named(own, engine_dtype=torch.float16).fault == "none"
+    assert named(own, engine_dtype=torch.float32).fault != "none"
+
+
 @pytest.mark.parametrize(
     ("settings", "raw", "fault", "data"),
     [

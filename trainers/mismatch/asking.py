@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from turnwise.agents.models.finding import find_model
 from turnwise.agents.models.loading import ADAPTER, load_causal, load_tokenizer
@@ -32,6 +32,7 @@ def mismatch(
     adapter: str | None = None,
     also: Sequence[str] = (),
     declared: DeclaredSampling = PLAIN,
+    engine_dtype: Literal["float32", "bfloat16", "float16"] | None = None,
     version: int | None = None,
     tokens: int = READ,
 ) -> MismatchReport:
@@ -43,6 +44,7 @@ def mismatch(
         adapter: the folder of an adapter that the model should have had.
         also: other models that may have sampled, such as older checkpoints.
         declared: settings of rows that declare none.
+        engine_dtype: the precision in which the engine computed, where that is known.
         version: only rows that these weights sampled, as the log believes; with ``RUN@40`` those of 40, where it has some.
         tokens: how much of the log is read.
 
@@ -51,6 +53,8 @@ def mismatch(
     """
     rows = _of_version(read_rows(Path(log), declared), model, version)
     models = open_models(model, adapter, also)
+    if engine_dtype is not None:
+        models = models._replace(engine_dtype=_dtype(engine_dtype))
     return examine(rows, models, tokens)
 
 
@@ -152,9 +156,13 @@ def _load(path: str) -> Any:
 
 
 def _float32() -> Any:
+    return _dtype("float32")
+
+
+def _dtype(name: str) -> Any:
     import torch
 
-    return torch.float32
+    return getattr(torch, name)
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:

@@ -57,6 +57,7 @@ class MismatchModels(NamedTuple):
         without_adapter: the model without its adapter, made when it is wanted; None where it has none.
         also: other models by name, each loaded when it is wanted.
         ends: tokens that end a turn: the template's own first.
+        engine_dtype: the precision in which the engine computed; None where nobody says: bfloat16, or float32 where the log shows it.
     """
 
     model: Any
@@ -64,6 +65,7 @@ class MismatchModels(NamedTuple):
     without_adapter: Callable[[], Any] | None = None
     also: Mapping[str, Callable[[], Any]] = {}
     ends: tuple[int, ...] = ()
+    engine_dtype: torch.dtype | None = None
 
 
 @dataclass(frozen=True)
@@ -299,12 +301,18 @@ def _typical(size_N: Floats) -> float:
 
 
 def _rounding(case: MismatchCase) -> RoundingNoise:
-    """Measure how far the model's own log-probabilities move when it computes in bfloat16; less where the log is exact in part."""
+    """Measure how far the model's own log-probabilities move when it computes as the engine did.
+
+    Where nobody says how, it is in bfloat16, and less where the log is exact in part.
+    """
+    dtype = case.models.engine_dtype
     index_M = case.some(np.ones(len(case.row_N), bool), _OF_NOISE, 1500)
-    moved_N = case.by_another(in_half(case.models.model, torch.bfloat16), index_M)
+    half = torch.float16 if dtype == torch.float16 else torch.bfloat16
+    moved_N = case.by_another(in_half(case.models.model, half), index_M)
     size_M = (np.abs(moved_N - case.expected_N) / case.unit_N)[index_M]
     size_M = size_M[np.isfinite(size_M)]
-    part = OF_HALF if _exact_in_part(case, float(size_M.mean())) else 1.0
+    exact = dtype == torch.float32 or (dtype is None and _exact_in_part(case, float(size_M.mean())))
+    part = OF_HALF if exact else 1.0
     return RoundingNoise(*(part * float(one) for one in (size_M.mean(), size_M.std(), size_M.max())))
 
 

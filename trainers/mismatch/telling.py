@@ -127,9 +127,10 @@ def _said(
     rival: Weighed | None,
 ) -> Iterator[str]:
     size_N = np.abs(case.gap_N[case.known_N])
+    precision = str(case.models.engine_dtype or "half precision").removeprefix("torch.")
     sizes = (
-        f"The log-probabilities differ by {size_N.mean():.2g} nats on average and {size_N.max():.2g} at most; rounding in half precision "
-        f"makes about {case.noise.mean * case.unit_N.mean():.1g}."
+        f"The log-probabilities differ by {size_N.mean():.2g} nats on average and {size_N.max():.2g} at most; rounding in "
+        f"{precision} makes about {case.noise.mean * case.unit_N.mean():.1g}."
     )
     if fault == "none":
         yield f"{TITLES[fault]}: the log is what this model samples and reports, as far as {len(case.row_N)} tokens in {len(case.rows)} rows tell."

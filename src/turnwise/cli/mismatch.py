@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -28,6 +28,7 @@ def mismatch(
     top_p: float = 1.0,
     top_k: int = 0,
     min_p: float = 0.0,
+    engine_dtype: Literal["float32", "bfloat16", "float16"] | None = None,
     version: int | None = None,
     tokens: int = 20_000,
 ) -> VerbResult:
@@ -44,6 +45,7 @@ def mismatch(
         top_p: The same.
         top_k: The same.
         min_p: The same.
+        engine_dtype: The precision in which the engine computed; smaller faults are felt where it is not bfloat16.
         version: Only rows that these weights sampled, as the log believes; with RUN@40 those of 40, where it has some.
         tokens: How much of the log is read.
     """
@@ -57,7 +59,14 @@ def mismatch(
             f"The settings cannot be: {error}.", "Declare those that the trainer believes in."
         ) from None
     report = ask(
-        log, model, adapter=adapter, also=also or (), declared=declared, version=version, tokens=tokens
+        log,
+        model,
+        adapter=adapter,
+        also=also or (),
+        declared=declared,
+        engine_dtype=engine_dtype,
+        version=version,
+        tokens=tokens,
     )
 
     def show(console: SafeConsole) -> None:
