@@ -89,7 +89,11 @@ def run(name: str, first: int, seeds: int, none: int, found: list[dict[str, Any]
     for fault, seed in wanted:
         if (label, fault, seed) in done:
             continue
-        planted = plant(model, tokenizer, seed, fault)
+        try:
+            planted = plant(model, tokenizer, seed, fault)
+        except ValueError as error:  # with few seeds a fault cannot be made large enough to be felt
+            print("not planted:", error, flush=True)
+            continue
         one = {
             "model": label,
             "fault": fault,
