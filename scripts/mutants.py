@@ -16,6 +16,7 @@ import ast
 import copy
 import dataclasses
 import doctest
+import functools
 import hashlib
 import inspect
 import io
@@ -41,11 +42,22 @@ REPORT = ROOT / "benchmarks" / "mutants.json"
 PAGE = ROOT / "docs" / "references.md"
 SECONDS = 20  # of processor time: a mutant that takes longer never ends, and is noticed
 WAITS = 30
+EMPTY = ("credit", "filter", "shape")  # kinds that are tried on batches in which nothing was sampled
 SLOW = ("the bias is as declared", "an update points uphill", "unbiased also where turns have several tokens")
 
 sys.path[:0] = [str(FOLDER), str(ROOT / "tests" / "kit")]
 
 from mutate import FUNCTIONS, Mutant, mutants_of  # pyright: ignore[reportMissingImports]
+from reach import Defined, Read, reached  # pyright: ignore[reportMissingImports]
+
+
+@functools.cache
+def read_here(module: str) -> str | None:
+    """The text of this file and of modules beside the formulas, by name."""
+    files = [FOLDER / f"{module}.py", ROOT / "tests" / "kit" / f"{module}.py"]
+    found = [file for file in (*files, Path(__file__)) if file.is_file() and file.stem == module]
+    return found[0].read_text("utf-8") if found else None
+
 
 # --- running ----------------------------------------------------------------------------------------------------
 
@@ -121,7 +133,7 @@ def tests_of(kind: str, name: str) -> list[Callable[[Any], object]]:
                     continue
 
     def empty(target: Any) -> None:
-        if kind in ("credit", "filter", "shape"):
+        if kind in EMPTY:
             law_of_the_empty(kind, name, target)
 
     return [formula, empty] if (kind, name) in SHARED else [formula, empty, required]
@@ -163,13 +175,32 @@ def _source(kind: str, name: str) -> str:
     return Path(inspect.getsourcefile(part_of(kind, name).target) or "").read_text("utf-8")
 
 
-def digest(kind: str, name: str) -> str:
-    """Of all that a part's row is made of: its file, its formula's, the law and this tool. What these import does not count."""
+MEASURING = ("made", "example_fails", "tests_of", "SLOW", "EMPTY")
+"""What of this file a row rests on; how long a mutant may take, and that one which never ends is noticed, changes no other's verdict."""
+ALL = (Defined("law", "LAWS"), Defined("law", "SHARED"), Defined("plain", "REFERENCES"))
+"""Tables of all parts, of which a row rests on its own entry alone."""
+EMPTY_LAW = {True: (), False: (Defined("law", "law_of_the_empty"),)}
+
+
+def digest(kind: str, name: str, read: Read = read_here, part: str = "") -> str:
+    """Of all that a part's row is made of: its file, and those definitions of formula, law and this tool that it rests on.
+
+    Comments do not count, nor does what is imported from elsewhere. ``part`` is the text of its file, if that is another than today's.
+    """
+    from law import LAWS  # pyright: ignore[reportMissingImports]
     from plain import REFERENCES  # pyright: ignore[reportMissingImports]
 
-    tools = [FOLDER / f"{tool}.py" for tool in ("law", "plain", "ragged", "mutate")]
-    formula = Path(inspect.getsourcefile(REFERENCES[kind, name].formula) or "")
-    texts = [_source(kind, name), *(file.read_text("utf-8") for file in (*tools, formula, Path(__file__)))]
+    known = REFERENCES[kind, name]
+    roots = [
+        *(Defined(Path(one.__code__.co_filename).stem, one.__name__) for one in (known.formula, known.law or LAWS[kind])),
+        *(Defined("law", one) for one in ("check", "variants", "part_of")),
+        Defined("mutate", ""),
+        *(Defined("mutants", one) for one in MEASURING),
+    ]  # fmt: skip
+    texts = [
+        ast.dump(ast.parse(part or _source(kind, name))),
+        *reached(roots, read, (*ALL, *EMPTY_LAW[kind in EMPTY])),
+    ]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 

@@ -106,3 +106,34 @@ def x(see, batch, groups):
     said = " ".join(mutant.said for mutant in tool.mutants_of(source, "x"))
     assert "5" in said
     assert "7" not in said
+
+
+@pytest.mark.parametrize(
+    ("file", "said", "instead", "counts"),
+    [
+        ("outcomes", "def grpo(", "def grpo(  # as in the paper\n", False),
+        ("plain", "def to_go(", "def of_no_use(x: int) -> int:\n    return x\n\n\ndef to_go(", False),
+        ("plain", "eps: float = 1e-6", "eps: float = 1e-5", True),
+        ("ragged", "JUNK = ", "JUNK = 1 + ", True),
+        ("mutants", "WAITS = 30", "WAITS = 31", False),
+        ("mutants", "if said not in SLOW", "if said in SLOW", True),
+        ("mutate", "import ast", "import ast\nMORE = 1", True),
+        ("law", "def credit_law(", "def credit_law(*more: int, ", True),
+        ("law", "def reward_law(", "def reward_law(*more: int, ", False),
+    ],
+)
+def test_a_row_is_of_other_files_where_what_it_rests_on_has_changed(
+    tool: ModuleType, file: str, said: str, instead: str, counts: bool
+) -> None:
+    def changed(module: str) -> str | None:
+        text = tool.read_here(module)
+        if module == file:
+            assert said in text
+            return text.replace(said, instead, 1)
+        return text
+
+    now = tool.digest("credit", "grpo")
+    assert (tool.digest("credit", "grpo", changed) != now) is counts
+    other = tool._source("credit", "grpo")
+    assert tool.digest("credit", "grpo", part=f"# A comment.\n{other}") == now
+    assert tool.digest("credit", "grpo", part=f"{other}\nMORE = 1\n") != now
