@@ -13,7 +13,21 @@ from pathlib import Path
 from typing import Any
 
 
-class ReasoningGym:
+class Package:
+    """A package's own interface: an episode begins, and acts are done one by one."""
+
+    def open(self, options: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def step(self, act: dict[str, Any]) -> float:
+        raise NotImplementedError
+
+    def play(self, acts: list[dict[str, Any]]) -> float:
+        """Do all acts, and return what they were paid in all."""
+        return sum(self.step(each) for each in acts)
+
+
+class ReasoningGym(Package):
     """One item and one answer."""
 
     def open(self, options: dict[str, Any]) -> None:
@@ -26,7 +40,7 @@ class ReasoningGym:
         return float(self.data.score_answer(act["text"], self.item))
 
 
-class TextArena:
+class TextArena(Package):
     """A game for one player."""
 
     def open(self, options: dict[str, Any]) -> None:
@@ -50,7 +64,7 @@ class TextArena:
         return min(1.0, max(0.0, float(paid))) if isinstance(paid, (int, float)) else 0.0
 
 
-class ScienceWorld:
+class ScienceWorld(Package):
     """A variation."""
 
     env: Any = None
@@ -70,7 +84,7 @@ class ScienceWorld:
         return paid
 
 
-class TextWorldExpress:
+class TextWorldExpress(Package):
     """A game of a fold."""
 
     env: Any = None
@@ -91,7 +105,7 @@ class TextWorldExpress:
         return paid
 
 
-class Bfcl:
+class Bfcl(Package):
     """A row: one judgement, or the calls of several turns and a judgement at the end."""
 
     count = 0
@@ -122,7 +136,7 @@ class Bfcl:
         self.judge, self.several, self.running = ast_checker, multi_turn_checker, multi_turn_utils
         self.category = options["category"]
         for kind in ("", "possible_answer/"):
-            path = Path(bfcl_eval.__file__).parent / "data" / f"{kind}BFCL_v4_{self.category}.json"
+            path = Path(str(bfcl_eval.__file__)).parent / "data" / f"{kind}BFCL_v4_{self.category}.json"
             if kind + self.category not in self.rows:
                 self.rows[kind + self.category] = [json.loads(line) for line in path.open(encoding="utf-8")]
         self.row = self.rows[self.category][options["index"]]
@@ -161,17 +175,16 @@ class Bfcl:
         return float(found["valid"])
 
 
-class Tau2:
-    """A conversation between an agent and a user, and its evaluation."""
+class Tau2(Package):
+    """A conversation between an agent and a user, and its evaluation. Garbage is looked for as seldom as in our side of it."""
 
     def __init__(self) -> None:
-        import os
+        import gc
 
-        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-        from loguru import logger  # type: ignore[import-not-found]
-
-        logger.remove()
+        _import_tau2()
         self.tasks: dict[str, Any] = {}
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 50)
 
     def open(self, options: dict[str, Any]) -> None:
         from tau2.orchestrator.orchestrator import DEFAULT_FIRST_AGENT_MESSAGE  # type: ignore[import-not-found]
@@ -207,6 +220,7 @@ class Tau2:
         self.messages.append(kind(role=role, content=act["text"] or None, tool_calls=calls or None))
         self.messages += [self.env.get_response(call) for call in calls]
         if calls:
+            self.env.sync_tools()  # as its orchestrator does
             return 0.0
         if "###STOP###" in act["text"]:
             run = SimulationRun(
@@ -218,7 +232,26 @@ class Tau2:
         return 0.0
 
 
-class OpenEnv:
+class Tau2Stock(Tau2):
+    """The same with Python's own collector, as whoever installs the package has it."""
+
+    def __init__(self) -> None:
+        _import_tau2()
+        self.tasks = {}
+
+
+def _import_tau2() -> None:
+    import os
+
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    from loguru import logger  # type: ignore[import-not-found]
+
+    logger.remove()
+    import tau2.evaluator.evaluator
+    import tau2.orchestrator.orchestrator  # type: ignore[import-not-found]  # noqa: F401
+
+
+class OpenEnv(Package):
     """An episode at a server, by OpenEnv's own client."""
 
     client: Any = None
@@ -235,6 +268,126 @@ class OpenEnv:
         return float(self.client.step({"text": act["text"], "calls": act.get("calls", [])}).reward or 0.0)
 
 
+class Verifiers(Package):
+    """A package of verifiers that brings its own harness, with its own client and scoring; the model says what it is given, in the same loop."""
+
+    SESSION = "X-Session-ID"  # another one for each episode
+
+    def __init__(self) -> None:
+        import asyncio
+        import contextlib
+        import threading
+
+        self.loop = asyncio.new_event_loop()
+        self.serving = contextlib.AsyncExitStack()
+        self.envs: dict[str, Any] = {}
+        self.episode: Any = None
+        self.session, self.gone = "", set[str]()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        self.url = self._now(self._listen())
+
+    def open(self, options: dict[str, Any]) -> None:
+        self._now(self._begin(options))
+
+    def play(self, acts: list[dict[str, Any]]) -> float:
+        return self._now(self._go_on(acts))
+
+    def _now(self, work: Any) -> Any:
+        import asyncio
+
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    async def _listen(self) -> str:
+        from aiohttp import web
+
+        app = web.Application(client_max_size=1 << 26)
+        app.router.add_post("/chat/completions", self._say)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+    async def _say(self, request: Any) -> Any:
+        """Say the next message; where none is left, wait until the episode is given up."""
+        import json
+
+        from aiohttp import web
+
+        body = await request.json()
+        self.session = request.headers.get(self.SESSION, "")
+        if self.session in self.gone:
+            raise web.HTTPGone
+        if not self.asked.done():
+            self.asked.set_result(None)
+        given = await self.given
+        act = next(given, None)
+        if act is None:
+            self.short.set_result(None)
+            await self.left
+            raise web.HTTPServiceUnavailable
+        calls = [
+            {"id": f"call_{n}", "type": "function", "function": {"name": call["name"], "arguments": json.dumps(call["arguments"])}}
+            for n, call in enumerate(act.get("calls", []))
+        ]  # fmt: skip
+        message = {"role": "assistant", "content": act["text"], **({"tool_calls": calls} if calls else {})}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        about = {"id": "turn", "created": 0, "model": body["model"], "object": "chat.completion"}
+        return web.json_response({**about, "choices": [choice]})
+
+    async def _begin(self, options: dict[str, Any]) -> None:
+        """Begin an episode, and come back once its program asks for a message."""
+        import asyncio
+        import itertools
+
+        import verifiers.v1 as vf  # type: ignore[import-not-found]
+
+        await self._give_up()
+        if options["taskset"] not in self.envs:
+            self.envs[options["taskset"]] = await self._env(options["taskset"])
+        env = self.envs[options["taskset"]]
+        task = next(itertools.islice(iter(env.taskset), options["index"], None))
+        self.asked, self.given, self.short, self.left = (self.loop.create_future() for _ in range(4))
+        client = vf.EvalClientConfig(base_url=self.url, api_key_var="NO_KEY")
+        played = env.run_episode(task, vf.ModelContext("alone", client, vf.Sampling()))
+        self.episode = asyncio.ensure_future(played)
+        await asyncio.wait([self.episode, self.asked], return_when=asyncio.FIRST_COMPLETED)
+
+    async def _give_up(self) -> None:
+        import asyncio
+
+        if self.episode is not None and not self.episode.done():
+            self.gone.add(self.session)
+            self.episode.cancel()
+            self.left.set_result(None)
+            await asyncio.wait([self.episode])
+
+    async def _env(self, folder: str) -> Any:
+        import sys
+
+        import verifiers.v1 as vf  # type: ignore[import-not-found]
+
+        (name,) = [path.parent.name for path in Path(folder).glob("*/__init__.py")]
+        sys.path.insert(0, folder)
+        agent = {"runtime": {"type": "subprocess"}}
+        config = vf.env_config_type(name).model_validate({"taskset": {"id": name}, "agent": agent})
+        env = vf.load_environment(config)
+        await self.serving.enter_async_context(env.serving())
+        return env
+
+    async def _go_on(self, acts: list[dict[str, Any]]) -> float:
+        """Give the model all its messages, and return what the episode is paid; 0 where it needs more of them."""
+        import asyncio
+
+        self.given.set_result(iter(acts))
+        await asyncio.wait([self.episode, self.short], return_when=asyncio.FIRST_COMPLETED)
+        if not self.episode.done():
+            return 0.0
+        found = self.episode.result()
+        if not found.ok:
+            raise RuntimeError(f"the episode failed: {[str(one)[:300] for one in found.errors]}")
+        return float(found.traces[0].reward)
+
+
 PACKAGES = {
     "reasoning-gym": ReasoningGym,
     "textarena": TextArena,
@@ -242,7 +395,9 @@ PACKAGES = {
     "textworld-express": TextWorldExpress,
     "bfcl": Bfcl,
     "tau2": Tau2,
+    "tau2-stock": Tau2Stock,
     "openenv": OpenEnv,
+    "verifiers": Verifiers,
 }
 
 
@@ -263,7 +418,7 @@ class AloneSide:
     def step(self, act: dict[str, Any]) -> dict[str, Any]:
         """Do all acts; ``rewards`` is what they were paid in all."""
         before = spent()
-        paid = sum(self.played.step(each) for each in act["acts"])
+        paid = self.played.play(act["acts"])
         return told(before, paid)
 
 

@@ -19,6 +19,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from turnwise.envs.foreign.env import ForeignEnv
 from turnwise.envs.foreign.live import LiveWorld, WorldProgram
 from turnwise.envs.foreign.state import read_answer
 from turnwise.envs.messages import Message
+from turnwise.envs.offered.verifiers_package import write_verifiers_package
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.machine import describe
 from turnwise.tasks.core import Split, Task
@@ -41,14 +43,21 @@ ALONE = Path(__file__).with_name("foreign_alone.py")
 ROUNDS = 5
 BOUND, LEAST_MS = 0.10, 1.0
 """What an adapter may cost: a tenth of a step, or a millisecond."""
+_PACKED = 200  # tasks of a package of verifiers
 
 
 class Case(NamedTuple):
-    """A suite, and how many of its test tasks a round plays; ``said`` in turn where nobody knows gold."""
+    """A suite, and how many of its test tasks a round plays; where nobody knows gold, what is ``said`` in turn, or gold of ``ours``.
+
+    A suite of ours goes out by another's protocol and comes back by our adapter of it. ``stock`` names the package as whoever installs it has it,
+    where our side sets something else.
+    """
 
     suite: str
     episodes: int
     said: tuple[str, ...] = ()
+    ours: str = ""
+    stock: str = ""
 
 
 _GUESSES = tuple(
@@ -63,13 +72,11 @@ CASES = (
     Case("scienceworld:find-plant", 3),
     Case("bfcl:simple_python", 100),
     Case("bfcl:multi_turn_base", 20),
-    Case("tau2:airline", 6),
-    Case("tau2:telecom", 3),
-    Case("openenv:shop/easy", 20),
+    Case("tau2:airline", 6, stock="tau2-stock"),
+    Case("tau2:telecom", 3, stock="tau2-stock"),
+    Case("openenv:shop/easy", 20, ours="shop/easy"),
+    Case("verifiers:shop/easy", 20, ours="shop/easy"),
 )
-NOT_RUN = {
-    "verifiers:TASKSET": "its program asks a model itself, so that the package alone is a model's server, not a list of acts"
-}
 
 
 class Spent(NamedTuple):
@@ -123,11 +130,26 @@ def record(env: AgentEnv[Any], case: Case, task: Task) -> Recorded:
     env.reset(options={"task": task})
     said: list[Message | str] = []
     end: str | None = None
-    while end is None:
-        said.append(case.said[len(said) % len(case.said)] if case.said else env.gold(env.state))
-        end = env.step(said[-1]).info["end"]
-    assert end != EndReason.TURN_LIMIT, f"{task.instruction} was not played to its end"
+    with _knowing(env, case, task) as knowing:
+        while end is None:
+            said.append(case.said[len(said) % len(case.said)] if case.said else knowing.gold(knowing.state))
+            end = env.step(said[-1]).info.get("end")
+            if knowing is not env:
+                knowing.step(said[-1])
+    assert end != EndReason.TURN_LIMIT, f"{task.id} was not played to its end"
     return Recorded(task, tuple(said), tuple(json.loads(act) for act in env.state.acts))
+
+
+@contextlib.contextmanager
+def _knowing(env: AgentEnv[Any], case: Case, task: Task) -> Iterator[AgentEnv[Any]]:
+    """The environment that knows gold: this one, or the same task of the suite of ours that came by way of others."""
+    if not case.ours:
+        yield env
+        return
+    suite, number = get_suite(case.ours), task.options.get("seed", task.options.get("index"))
+    with contextlib.closing(make(suite.env)) as twin:
+        twin.reset(options={"task": suite_task(suite, Split.TRAIN, number)})
+        yield twin
 
 
 def play_ours(env: ForeignEnv, episodes: Sequence[Recorded]) -> Played:
@@ -214,26 +236,29 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
     Raises:
         SystemExit: the two are not paid the same for the same acts.
     """
-    with _suite(case.suite) as suite_name:
+    with _suite(case) as suite_name:
         suite, package = get_suite(suite_name), suite_name.partition(":")[0]
         env, load = make(suite.env), os.getloadavg()[0]
         assert isinstance(env, ForeignEnv)
         program = env.program()
-        live = LiveWorld(WorldProgram(program.python, str(ALONE), program.start, program.deadline))
-        with contextlib.closing(env), contextlib.closing(live):
+        asked = WorldProgram(program.python, str(ALONE), program.start, program.deadline)
+        live, stock = LiveWorld(asked), LiveWorld(asked)
+        with contextlib.closing(env), contextlib.closing(live), contextlib.closing(stock):
             tasks = [suite_task(suite, Split.TEST, index) for index in range(case.episodes)]
             episodes = [record(env, case, task) for task in tasks]
             play_alone(live, package, episodes[:1])
             pairs: list[tuple[Played, Played]] = []
+            stocked: list[Played] = []
             for _ in range(rounds):
                 pairs.append((play_alone(live, package, episodes), play_ours(env, episodes)))
+                stocked += [play_alone(stock, case.stock, episodes)] if case.stock else []
             if any(alone.paid != ours.paid for alone, ours in pairs):
                 raise SystemExit(f"{case.suite}: alone {pairs[0][0].paid}, ours {pairs[0][1].paid}")
             megabytes = (Processes(live.pid or 0).megabytes(), Processes(_pid(env)).megabytes())
             forked = forks(env, live, package, episodes[-1])
     steps = sum(len(episode.acts) for episode in episodes)
     return {
-        **row_of(pairs, steps, len(episodes)), **forked, "alone_mb": round(megabytes[0], 1), "ours_mb": round(megabytes[1], 1),
+        **row_of(pairs, steps, len(episodes)), **stock_of(stocked, steps, len(episodes)), **forked, "alone_mb": round(megabytes[0], 1), "ours_mb": round(megabytes[1], 1),
         "rounds": rounds, "paid": round(sum(pairs[0][0].paid), 3), "load_before": round(load, 1),
     }  # fmt: skip
 
@@ -262,21 +287,53 @@ def row_of(pairs: Sequence[tuple[Played, Played]], steps: int, episodes: int) ->
     return row
 
 
+def stock_of(played: Sequence[Played], steps: int, episodes: int) -> dict[str, float]:
+    """The package as it is installed, in ms; nothing where that is what is measured anyway."""
+    if not played:
+        return {}
+    step, reset = (
+        statistics.median(getattr(one, part).cpu / count for one in played)
+        for part, count in (("steps", steps), ("resets", episodes))
+    )
+    return {"step_cpu_stock_ms": round(1e3 * step, 4), "reset_cpu_stock_ms": round(1e3 * reset, 4)}
+
+
 @contextlib.contextmanager
-def _suite(name: str) -> Iterator[str]:
-    """The suite as it is made; one of OpenEnv needs a server of ours meanwhile."""
-    world, _, path = name.partition(":")
-    if world != "openenv":
-        yield name
-        return
-    command = [sys.executable, "-m", "turnwise", "serve-openenv", path, "--port", "0"]
+def _suite(case: Case) -> Iterator[str]:
+    """The suite as it is made: OpenEnv needs a server of ours meanwhile, verifiers a package of ours and the command that plays it."""
+    world = case.suite.partition(":")[0]
+    with contextlib.ExitStack() as opened:
+        if world == "openenv":
+            yield f"openenv:{opened.enter_context(_served(case.ours))}"
+        elif world == "verifiers":
+            folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+            write_verifiers_package(case.ours, folder / "package", _PACKED)
+            _command(folder / "bin")
+            yield f"verifiers:{folder / 'package'}"
+        else:
+            yield case.suite
+
+
+@contextlib.contextmanager
+def _served(suite: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "turnwise", "serve-openenv", suite, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        url = next(line for line in server.stderr if line.startswith("ready: ")).split()[1]
         try:
-            yield f"openenv:{url}"
+            yield next(line for line in server.stderr if line.startswith("ready: ")).split()[1]
         finally:
             server.terminate()
+
+
+def _command(folder: Path) -> None:
+    """Put a `turnwise` that is this one first on the path of all processes to come."""
+    folder.mkdir()
+    path = os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))
+    (folder / "turnwise").write_text(
+        f'#!/bin/sh\nPYTHONPATH="{path}" exec {sys.executable} -m turnwise "$@"\n'
+    )
+    (folder / "turnwise").chmod(0o755)
+    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 def _pid(env: ForeignEnv) -> int:
@@ -314,8 +371,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
     ready = {world.name: world for world in named.worlds() if world.ready and not world.needs}
-    for suite, why in NOT_RUN.items():
-        keep(suite, why)
     for case in CASES:
         world = case.suite.partition(":")[0]
         if given.suites and case.suite not in given.suites:

