@@ -203,6 +203,27 @@ def test_a_lamp_shines_only_in_a_closed_ring_with_a_source():
     assert env.state.done == 1
 
 
+def test_a_ring_that_was_closed_where_nobody_saw_its_lamp_is_opened_and_closed_again():
+    env = LabEnv()
+    env.reset(seed=0, options={"task": next(iter(suite_tasks(get_suite("lab/long"), Split.TRAIN, 1)))})
+    while len(env.state.wires) < 5:
+        env.step(env.gold(env.state))
+    last = env.gold(env.state)
+    assert last.startswith("connect ")
+    away = next(one for one in env.admissible(env.state) if one.startswith("go to "))
+    for said in ("drop lamp 1", away, last):
+        env.step(said)
+    assert len(env.state.wires) == 6, "the ring is closed over two rooms"
+    assert not env.state.noted
+    said, end = list[str](), None
+    while end is None:
+        said.append(env.gold(env.state))
+        end = env.step(said[-1]).info["end"]
+    assert end == EndReason.SOLVED
+    opened = next(n for n, one in enumerate(said) if one.startswith("disconnect "))
+    assert said[opened + 1].startswith("connect ")
+
+
 def test_a_cork_does_not_conduct():
     things = [thing(kind) for kind in ("cork", "battery", "wire", "wire", "wire", "lamp", "nail")]
     for part, answer in ((0, "connected , no lamp shines ."), (6, "lamp 1 shines .")):
