@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
@@ -28,10 +28,33 @@ def canonical(value: Json) -> str:
     >>> canonical({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
     """
-    return _ENCODER.encode(value)
+    return _canonical(value)
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def text_encoder(**options: Any) -> Callable[[Json], str]:
+    """Return ``json.JSONEncoder(**options).encode``, which that class makes anew for each value: most of a short one's time.
+
+    >>> text_encoder(separators=(",", ":"))({"a": (1, None)})
+    '{"a":[1,null]}'
+    """
+    plain, parts = json.JSONEncoder(**options), cast("Any", json.encoder)
+    if parts.c_make_encoder is None:
+        return plain.encode
+    words = parts.encode_basestring_ascii if plain.ensure_ascii else parts.encode_basestring
+    signs = plain.key_separator, plain.item_separator
+    flags = plain.sort_keys, plain.skipkeys, plain.allow_nan
+    chunks = parts.c_make_encoder(None, plain.default, words, plain.indent, *signs, *flags)
+
+    def encode(value: Json) -> str:
+        try:
+            return "".join(chunks(value, 0))
+        except RecursionError:
+            return plain.encode(value)  # which tells what holds itself from what is deep
+
+    return encode
+
+
+_canonical = text_encoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def digest(*parts: Json) -> str:

@@ -7,11 +7,12 @@ made once. The line is the one that ``json.dumps`` writes of the same values.
 from __future__ import annotations
 
 import hashlib
-import json
+import itertools
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from turnwise.tasks.core import Json, Task
+from turnwise.tasks.core import Json, Task, text_encoder
 from turnwise.text_cache import TextCache
 
 MOST_KEPT = 1 << 21
@@ -31,7 +32,9 @@ class _Numbers(dict[int, str]):
         return text
 
 
-encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+encode: Final = text_encoder(separators=(",", ":"), allow_nan=False)
+_HOLE: Final = 1 << 127 | secrets.randbits(127)
+"""Stands in a line for a value that has a text already. Nobody knows it, so that no value of theirs is it."""
 _numbers: Final = _Numbers()
 _tasks: Final = TextCache[int, tuple[Task, str]](MOST_KEPT)
 _prompts: Final = TextCache[int, tuple[Sequence[int], str]](MOST_KEPT)
@@ -49,42 +52,23 @@ def written_line(data: Mapping[str, Any], task: Task) -> str:
         ValueError: a number is not finite, or something holds itself.
         TypeError: JSON has no such value.
     """
-    agents = ",".join(f"{encode(name)}:{_written_agent(agent)}" for name, agent in data["agents"].items())
-    return _written(data, {"task": _written_task(task, data["task"]), "agents": f"{{{agents}}}"})
+    texts = [_written_task(task, data["task"])]
+    agents = {name: _with_holes(agent, texts) for name, agent in data["agents"].items()}
+    around = encode({**data, "task": _HOLE, "agents": agents}).split(str(_HOLE))
+    return "".join(itertools.chain(*zip(around, texts, strict=False), around[-1:]))
 
 
-def _written_agent(agent: dict[str, Any]) -> str:
-    chain, turns = "", list[str]()
-    for number, turn in enumerate(agent["turns"]):
+def _with_holes(agent: Mapping[str, Any], texts: list[str]) -> dict[str, Any]:
+    """An agent with holes where its values have a text already; these are added to ``texts``, in their order."""
+    chain, turns = "", list[dict[str, Any]]()
+    for turn in agent["turns"]:
         observation = encode(turn["observation"])
-        turn["chain"] = chain = chain_link(chain, observation)
-        prompt = _written_prompt(turn["prompt_ids"]) if number == 0 else _written_ids(turn["prompt_ids"])
-        known = {
-            "prompt_ids": prompt,
-            "action_ids": _written_ids(turn["action_ids"]),
-            "observation": observation,
-            "chain": f'"{chain}"',
-        }
-        turns.append(_written(turn, known))
-    final = encode(agent["final"])
-    agent["chain"] = chain_link(chain, final)
-    return _written(agent, {"turns": f"[{','.join(turns)}]", "final": final})
-
-
-def _written(data: Mapping[str, Any], known: Mapping[str, str]) -> str:
-    """The text of an object, some of whose values are known as text, under names of our own."""
-    parts, plain = list[str](), dict[str, Any]()
-    for key, value in data.items():
-        if key not in known:
-            plain[key] = value
-            continue
-        if plain:
-            parts.append(encode(plain)[1:-1])
-            plain = {}
-        parts.append(f'"{key}":{known[key]}')
-    if plain:
-        parts.append(encode(plain)[1:-1])
-    return f"{{{','.join(parts)}}}"
+        chain = chain_link(chain, observation)
+        written = _written_ids if turns else _written_prompt
+        texts += (written(turn["prompt_ids"]), _written_ids(turn["action_ids"]), observation)
+        turns.append({**turn, "prompt_ids": _HOLE, "action_ids": _HOLE, "observation": _HOLE, "chain": chain})
+    texts.append(encode(agent["final"]))
+    return {**agent, "turns": turns, "final": _HOLE, "chain": chain_link(chain, texts[-1])}
 
 
 def _written_ids(ids: Sequence[int]) -> str:

@@ -44,6 +44,7 @@ from turnwise.fault import FaultCause
 from turnwise.tasks.core import Json, Task
 
 FORMAT = 3
+_NOT_SERVED = Served()
 
 
 class EnvVersion(NamedTuple):
@@ -306,7 +307,7 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         **({"scored_ids": reply.scored_ids} if reply.scored_ids is not None else {}),
         **({"source": reply.source} if reply.source else {}),
         "policy_end": reply.end and reply.end.value,
-        **({"served": _from_served(reply.served)} if reply.served != Served() else {}),
+        **({"served": _from_served(reply.served)} if reply.served != _NOT_SERVED else {}),
         "reward": turn.reward,
         "rewards": dict(turn.rewards),
         "state_key": turn.state_key,
@@ -381,9 +382,12 @@ def _to_memory(data: Mapping[str, Any], observation: Messages) -> MemoryMark:
 
 def _from_served(served: Served) -> dict[str, Json]:
     """Write the facts about a reply as JSON; those that are not told are left out."""
+    finish = {"finish": served.finish.value}
+    if served[1:] == _NOT_SERVED[1:]:
+        return finish
     usage = {name: value for name, value in served.usage._asdict().items() if value is not None}
     words = {name: value for name, value in served._asdict().items() if value and name != "usage"}
-    return words | {"finish": served.finish.value} | ({"usage": usage} if usage else {})
+    return words | finish | ({"usage": usage} if usage else {})
 
 
 def _to_served(data: Mapping[str, Any]) -> Served:
