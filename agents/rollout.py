@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from turnwise.agents.core import Episode, History, Outcome, Trajectory, Turn, attends
 from turnwise.agents.execution.admission import Admission
-from turnwise.agents.execution.calls import Fault, in_env, in_policy
+from turnwise.agents.execution.calls import Fault, ReplyTimer, in_env, in_policy
 from turnwise.agents.multi_agent import MultiAgentEpisode, PolicyMap, policy_for
 from turnwise.agents.workers.leases import Leases, Maker, here
 from turnwise.agents.workers.pool import WorkerPool, workers_for
@@ -109,13 +109,14 @@ class _Episode:
         self.started = time.monotonic()
         self.episode = episode = MultiAgentEpisode(env, task, seed, self.request.draw)
         end, outcome, error, state_key, cause = None, Outcome.OK, "", "", None
+        timer = ReplyTimer(limits.generate_s)
         try:
             state_key = await self._begin()
             while end is None:
                 history = episode.current_history()
                 if self.on_branch_point is not None:
                     self.on_branch_point(await _branch_point(history, seed, state_key, limits.step_s))
-                reply = await in_policy(policy_for(self.policy, history.agent), history, limits.generate_s)
+                reply = await in_policy(policy_for(self.policy, history.agent), history, timer)
                 if reply.silent or reply.memory is not None:
                     history.note(reply, state_key)
                 elif reply.end is None:
@@ -132,6 +133,7 @@ class _Episode:
         except Fault as fault:
             self.fault, outcome, error = fault, fault.outcome, str(fault)
         finally:
+            timer.close()
             await self._leave(end if self.fault is None else None, state_key)
         metrics = {"seconds": time.monotonic() - self.started}
         if self.repeated:

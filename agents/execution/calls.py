@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -176,23 +177,69 @@ class reply_within:
         await self._timeout.__aexit__(kind, error, trace)
 
 
-async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
+class ReplyTimer:
+    """:class:`reply_within` for all replies of an episode, in its task: one timer, which rings seldom and then looks what is due.
+
+    Whoever makes one closes it.
+    """
+
+    __slots__ = ("_cancelling", "_due", "_late", "_loop", "_ringing", "_task", "_token", "seconds")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._due, self._late = math.inf, False
+        self._ringing: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        assert self._task is not None
+        self._token = REPLY_UNTIL.set(time.monotonic() + self.seconds)
+        self._cancelling = self._task.cancelling()
+        self._due = self._loop.time() + self.seconds
+        if self._ringing is None:
+            self._ringing = self._loop.call_at(self._due, self._ring)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        REPLY_UNTIL.reset(self._token)
+        self._due = math.inf
+        if self._late and self._task is not None:
+            self._late = False
+            if self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+                raise TimeoutError from error
+
+    def _ring(self) -> None:
+        self._ringing = None
+        if self._loop.time() >= self._due and self._task is not None:
+            self._late = True
+            self._task.cancel()
+        elif self._due < math.inf:
+            self._ringing = self._loop.call_at(self._due, self._ring)
+
+    def close(self) -> None:
+        """Let the timer go."""
+        if self._ringing is not None:
+            self._ringing.cancel()
+
+
+async def in_policy(policy: Policy, history: History, timer: ReplyTimer) -> Reply:
     """Ask a policy for its message.
 
     Raises:
-        Fault: it failed, or took more than ``seconds``.
+        Fault: it failed, or took longer than the timer lets it.
         RunError: it can play no episode at all.
     """
     try:
         if bool(attends(policy)):  # asked without narrowing: it acts as others do
             return await policy.act(history)
-        async with reply_within(seconds):
+        with timer:
             return await policy.act(history)
     except (Fault, RunError):
         raise
     except Exception as error:
         blame = of_raised(error, policy=True)
         if isinstance(error, TimeoutError):
-            late = f"the policy took more than {seconds:g} s"
+            late = f"the policy took more than {timer.seconds:g} s"
             raise Fault(outcome_of(blame), late, late=True) from None
         raise Fault(outcome_of(blame), describe(error)) from error

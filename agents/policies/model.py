@@ -130,7 +130,8 @@ class ModelPolicy:
         if reply.end is None and fresh:
             history.token_ids = [*new, *reply.action_ids]
         elif reply.end is None:
-            history.token_ids += (*new, *reply.action_ids)
+            history.token_ids += new
+            history.token_ids += reply.action_ids
         return view.placed(reply, len(history.turns), fresh=fresh)
 
     async def reply(

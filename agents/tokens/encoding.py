@@ -74,7 +74,8 @@ class Encoder:
 
         self.work = TokenWork()
         self._guarded = TextCache[tuple[bool, str], str](MOST_KEPT)
-        self._encoded = TextCache[str, tuple[int, ...]](MOST_KEPT)
+        self._begun = TextCache[str, tuple[int, ...]](MOST_KEPT)  # tokens of texts with which all begins
+        self._encoded = TextCache[str, tuple[int, ...]](MOST_KEPT)  # and of those that continue another
         spec = json.loads(tokenizer.backend_tokenizer.to_str())
         self.controls = _find_controls(spec["added_tokens"], source)
         # A token of one character cannot be cut in two, so data must do without that character.
@@ -135,13 +136,13 @@ class Encoder:
     def encode(self, text: str) -> list[int]:
         """Token ids of a rendered text. No token is added that is not in the text."""
         if not self._apart:
-            return [*self._cached(self._any.pattern.sub(self._rename, text))]
+            return [*self._cached(self._any.pattern.sub(self._rename, text), begins=True)]
         return self._by_pieces(text, 0, [], [])
 
     def encode_after(self, text: str) -> list[int]:
         """Token ids of a text that continues another: no tokeniser's start-of-text space is added."""
         if not self._apart:
-            return [*self._cached(_ANCHOR + self._any.pattern.sub(self._rename, text))[1:]]
+            return [*self._cached(self._any.pattern.sub(self._rename, text))]
         return self._by_pieces(text, 0, [], [], begins=False)
 
     def encode_on(self, text: str, known: EncodedText | None) -> EncodedText:
@@ -185,26 +186,26 @@ class Encoder:
         said = plain(text)
         if not said:
             return ()
-        key = said if begins else _ANCHOR + said
-        if self._by_lines and len(key) >= LEAST and key not in self._encoded:
-            return self._of_lines(said, key)
-        return self._cached(key) if begins else self._cached(key)[1:]
+        if self._by_lines and len(said) >= LEAST and said not in (self._begun if begins else self._encoded):
+            return self._of_lines(said, begins)
+        return self._cached(said, begins=begins)
 
-    def _of_lines(self, said: str, key: str) -> Sequence[int]:
+    def _of_lines(self, said: str, begins: bool) -> Sequence[int]:
         """The same of a long text, of whose lines those are tokenised that are new."""
-        begins = key is said
         first, *others = LINE_ENDS.split(said)
-        ids = [*self._cached(first if begins else _ANCHOR + first)]
+        ids = [*self._cached(first, begins=begins)]
         for line in others:
-            ids += self._cached(_ANCHOR + line)[1:]
-        self._encoded.keep(key, tuple(ids), len(key))
-        return ids if begins else ids[1:]
+            ids += self._cached(line)
+        (self._begun if begins else self._encoded).keep(said, tuple(ids), len(said))
+        return ids
 
-    def _cached(self, text: str) -> Sequence[int]:
-        if (ids := self._encoded.get(text)) is None:
-            self.work.encoded += len(text)
-            ids = tuple(self._twin.encode(plain(text), add_special_tokens=False).ids)
-            self._encoded.keep(text, ids, len(text))
+    def _cached(self, text: str, *, begins: bool = False) -> Sequence[int]:
+        kept = self._begun if begins else self._encoded
+        if (ids := kept.get(text)) is None:
+            whole = text if begins else _ANCHOR + text
+            self.work.encoded += len(whole)
+            ids = tuple(self._twin.encode(plain(whole), add_special_tokens=False).ids)[0 if begins else 1 :]
+            kept.keep(text, ids, len(whole))
         return ids
 
     def first_control(self, text: str) -> ControlToken | None:
