@@ -16,6 +16,8 @@ from random import Random
 from typing import Any, ClassVar, Generic
 
 import gymnasium
+import numpy as np
+from gymnasium.utils import seeding
 
 from turnwise.blame import AuthorError, written_at
 from turnwise.envs import planted, returned
@@ -196,8 +198,10 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Messages, dict[str, Any]]:
         """Begin ``options["task"]``, or a training task drawn from ``seed``."""
-        super().reset(seed=seed)
-        seed = int(self.np_random.integers(2**62)) if seed is None else seed
+        if seed is None:
+            seed = int(self.np_random.integers(2**62))
+        else:
+            self._np_random, self._np_random_seed = None, seed
         task = (options or {}).get("task")
         if task is None:
             task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)
@@ -209,6 +213,17 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         observation = returned.clean(self, observation, "initial")
         messages = self._address(self.current_agent(state), self._messages(observation))
         return messages, dict(self._info({}, None, False, {}))
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """Gymnasium's generator. Our environments use none (:meth:`rng`), so that it is made when somebody asks for it."""
+        if self._np_random is None and self._np_random_seed not in (None, -1):
+            self._np_random, _ = seeding.np_random(self._np_random_seed)
+        return super().np_random
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        self._np_random, self._np_random_seed = value, -1
 
     def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Play one turn."""

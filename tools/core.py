@@ -170,8 +170,11 @@ def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
     spec = ToolSpec(function.__name__, inspect.cleandoc(function.__doc__ or ""), schema)
 
     names = {info.alias or name: name for name, info in model.model_fields.items()}
+    words = all(hints[name] is str for name in names)
 
     def check(arguments: Mapping[str, Json]) -> dict[str, Any]:
+        if words and arguments.keys() == names.keys() and all(map(_plain_text, arguments.values())):
+            return {name: arguments[name] for name in names}  # text that is asked for and given
         try:
             checked = model.model_validate(dict(arguments))
         except pydantic.ValidationError as error:
@@ -179,6 +182,10 @@ def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
         return {alias: getattr(checked, name) for alias, name in names.items()}
 
     return Tool(spec, function, check)
+
+
+def _plain_text(value: Json) -> bool:
+    return type(value) is str and value.isascii()
 
 
 def find_tool(tools: Iterable[Tool], name: str) -> Tool:

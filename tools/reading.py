@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from turnwise.tools.core import ToolCall, ToolError
@@ -28,9 +27,9 @@ def load_json(text: str) -> Json:
         ToolError: the text is something else.
     """
     try:
-        data = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique
-        )
+        if text.startswith("\ufeff"):
+            raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
+        data = _STRICT.decode(text)
     except (ValueError, RecursionError) as error:
         raise ToolError(f"The tool call is not valid JSON: {str(error)[:200]}.") from None
     check_sayable(data)
@@ -72,8 +71,8 @@ def read_call(text: str, call_id: str, key: str = "arguments") -> ToolCall:
     Raises:
         ToolError: the text is something else.
     """
-    data = load_json(text)
-    return replace(call_of(data, call_id, key), written=_member(text, key))
+    call = call_of(load_json(text), call_id, key)
+    return ToolCall(call.name, call.arguments, call.id, _member(text, key))
 
 
 def item_texts(text: str) -> list[str]:
@@ -173,3 +172,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len({key for key, _ in pairs}) != len(pairs):
         raise ValueError("a key occurs twice")
     return dict(pairs)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from turnwise.envs.functioncall.state import Conversation
 from turnwise.envs.messages import Message
-from turnwise.tasks.core import Json
+from turnwise.tasks.core import Json, text_encoder
 from turnwise.tools.core import Tool, ToolCall
 from turnwise.tools.dialects import hermes, pythonic
 from turnwise.tools.notations import positional_names
@@ -18,7 +18,7 @@ SYSTEM = (
     "the user in words that it is done, or what was asked. Find ids and values out before you use them. Ask for what is "
     "missing. If no function does it, say that you cannot."
 )
-_AS_TEXT = json.JSONEncoder(ensure_ascii=False)
+_text_of = text_encoder(ensure_ascii=False)
 _COMPACT = "calls : name[ value , value ] ; then done ."
 HOW: Mapping[str, str] = {
     "python": 'Write calls as Python and nothing beside them, one a line: name(argument="value", other=3).',
@@ -70,7 +70,7 @@ def _meant(field: Mapping[str, Any]) -> str:
 def result(talk: Conversation, value: Json) -> str:
     """Return a call's answer as text."""
     if not talk.compact:
-        return _AS_TEXT.encode(value)
+        return _text_of(value)
     rows = cast("list[Mapping[str, Json]]", value if isinstance(value, list) else [value])
     return (
         " ; ".join(" , ".join(f"{key} {_word(one)}" for key, one in row.items()) for row in rows)

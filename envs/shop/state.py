@@ -68,6 +68,7 @@ class ShopWorld:
     """The part of an episode that stays the same: the task, its catalogue, goal and layout."""
 
     __slots__ = (
+        "__weakref__",
         "_best",
         "_refined",
         "catalogue",

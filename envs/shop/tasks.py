@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
@@ -46,11 +47,20 @@ def draw_task(rng: Random, split: Split, knobs: ShopKnobs | GoodsKnobs | WebShop
 
 
 def world_of(task: Task) -> ShopWorld:
-    """The world that a task describes.
+    """The world that a task describes; episodes of it that are played at once share one.
 
     Raises:
         EnvError: the task is not one of the shop's.
     """
+    if (known := _worlds.get(task.id)) is None:
+        known = _worlds[task.id] = _made_world(task)
+    return known
+
+
+_worlds = weakref.WeakValueDictionary[str, ShopWorld]()
+
+
+def _made_world(task: Task) -> ShopWorld:
     try:
         shop = catalogue(_spec(task.options["catalogue"]))
         wanted = task.options["goal"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Mapping
 
@@ -17,7 +16,7 @@ from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.reading import LONGEST, understand
 from turnwise.envs.toolworld.state import ToolState
 from turnwise.envs.toolworld.users import STOP, respond
-from turnwise.tasks.core import Json, canonical
+from turnwise.tasks.core import Json, canonical, text_encoder
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
 from turnwise.tools.notations import said_beside_thoughts
 
@@ -35,7 +34,7 @@ _SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
 _RESTATED = re.compile(r"(\b(?:if|so long as|as long as)\b[^.:;?!\n]*):.*", re.IGNORECASE | re.DOTALL)
 """A condition, and after it what somebody wishes for: where a yes stands before, no word of the wish agrees or denies."""
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-_AS_TEXT = json.JSONEncoder(ensure_ascii=False)
+_text_of = text_encoder(ensure_ascii=False)
 PROPOSED = "I propose:"
 """Beginning of a proposal by tool where it is put into words for a user who is played (proposals.py)."""
 
@@ -66,7 +65,7 @@ def write_call(
 
 def as_text(result: Json) -> str:
     """A tool's result as the agent reads it."""
-    return result if isinstance(result, str) else _AS_TEXT.encode(result)
+    return result if isinstance(result, str) else _text_of(result)
 
 
 def use(state: ToolState, call: ToolCall, earned: dict[str, float]) -> tuple[ToolState, Json]:
