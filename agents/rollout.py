@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from turnwise.agents.core import Episode, History, Outcome, Trajectory, Turn, attends
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.execution.calls import Fault, ReplyTimer, in_env, in_policy
+from turnwise.agents.execution.garbage import seldom_searched
 from turnwise.agents.multi_agent import MultiAgentEpisode, PolicyMap, policy_for
 from turnwise.agents.workers.leases import Leases, Maker, here
 from turnwise.agents.workers.pool import WorkerPool, workers_for
@@ -274,6 +275,7 @@ async def rollout(
         stack.push_async_callback(leases.close)
         await stack.enter_async_context(watch_loop())
         stack.enter_context(guard(max(limits.reset_s, limits.step_s)))
+        stack.enter_context(seldom_searched())
         admission = Admission(concurrency, policy) if isinstance(concurrency, int) else concurrency
 
         async def one(index: int, request: Request) -> Episode | None:
