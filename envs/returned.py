@@ -382,7 +382,7 @@ def _check_details(env: object, details: Any, method: str) -> None:
     if not isinstance(details, Mapping):
         _wrong(env, method, f"returned details={details!r:.60}.", "Details are a dict with names.")
     values: Iterable[Json] = details.values()
-    if all(type(value) in _PLAIN for value in values):
+    if all(type(value) in _PLAIN or (type(value) is float and math.isfinite(value)) for value in values):
         return
     try:
         canonical(dict(details)).encode()

@@ -83,7 +83,8 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>click[buy]?</think> click[red]"), without_thoughts("click[buy]?\\n</think>\\nclick[red]")
     (' click[red]', '\\nclick[red]')
     """
-    return "".join(text[one.begin : one.end] for one in _between(_places(text), len(text)))
+    thoughts = _places(text)
+    return "".join(text[one.begin : one.end] for one in _between(thoughts, len(text))) if thoughts else text
 
 
 def leading_thoughts(text: str) -> int:
