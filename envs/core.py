@@ -82,6 +82,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's declaration)
     shaping: float = 0.0  # weight of γΦ(s′) − Φ(s); needs ``potential``
     _snapshot: Snapshot[State] | None = None
+    _generator: np.random.Generator | None = None
 
     # --- what an author writes -------------------------------------------------------------------
 
@@ -201,7 +202,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         if seed is None:
             seed = int(self.np_random.integers(2**62))
         else:
-            self._np_random, self._np_random_seed = None, seed
+            self._generator, self._np_random_seed = None, seed
         task = (options or {}).get("task")
         if task is None:
             task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)
@@ -215,15 +216,15 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         return messages, dict(self._info({}, None, False, {}))
 
     @property
-    def np_random(self) -> np.random.Generator:
-        """Gymnasium's generator. Our environments use none (:meth:`rng`), so that it is made when somebody asks for it."""
-        if self._np_random is None and self._np_random_seed not in (None, -1):
-            self._np_random, _ = seeding.np_random(self._np_random_seed)
-        return super().np_random
+    def _np_random(self) -> np.random.Generator | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Gymnasium's generator. Our environments draw from :meth:`rng`, so that it is made when somebody looks at it."""
+        if self._generator is None and self._np_random_seed not in (None, -1):
+            self._generator, _ = seeding.np_random(self._np_random_seed)
+        return self._generator
 
-    @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
-        self._np_random, self._np_random_seed = value, -1
+    @_np_random.setter
+    def _np_random(self, value: np.random.Generator | None) -> None:
+        self._generator = value
 
     def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Play one turn."""

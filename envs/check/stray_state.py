@@ -91,7 +91,7 @@ def _kept(env: AgentEnv[Any]) -> Mapping[str, str | bytes]:
         name: freeze(value)
         for name, value in kept.items()
         if not name.startswith("__")
-        and name not in ("_snapshot", "_np_random", "_np_random_seed")
+        and name not in ("_snapshot", "_generator", "_np_random_seed")
         and not isinstance(value, (classmethod, staticmethod, property))
         and not inspect.isroutine(value)
     }
