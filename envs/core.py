@@ -223,7 +223,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         return self._generator
 
     @_np_random.setter
-    def _np_random(self, value: np.random.Generator | None) -> None:
+    def _np_random(self, value: np.random.Generator | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._generator = value
 
     def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]

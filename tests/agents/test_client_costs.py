@@ -7,6 +7,7 @@ import gc
 import json
 import math
 import weakref
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -128,7 +129,8 @@ def test_episodes_of_a_task_share_a_shop_for_as_long_as_they_are_in_it() -> None
     )
 )
 def test_the_encoder_that_is_made_once_writes_what_json_writes(value: Json) -> None:
-    for options in ({"separators": (",", ":")}, {"sort_keys": True, "ensure_ascii": False}):
+    forms: list[dict[str, Any]] = [{"separators": (",", ":")}, {"sort_keys": True, "ensure_ascii": False}]
+    for options in forms:
         assert text_encoder(**options)(value) == json.dumps(value, **options)
 
 
