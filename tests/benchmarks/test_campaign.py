@@ -18,7 +18,15 @@ from typing import Any
 import pytest
 import yaml
 
+from turnwise.agents.evaluation.statistics import Estimate, Interval
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.compare.candidates import (
+    Candidate,
+    CandidateEvaluation,
+    Contender,
+    Measure,
+    Validation,
+)
 from turnwise.trainers.view.campaign import campaign_shown
 from turnwise.trainers.view.places import ViewedPlace
 
@@ -310,6 +318,25 @@ def test_verdicts_on_own_attempts_are_told_over_all_that_were_asked(part, plan_f
     text = report(part, plan_file)
     assert "| `grpo` | 50.0 % right of 20, 10.0 % unanswered | 75.0 % right of 40 |" in text
     assert "| `return_to_go` | none could be asked | not recorded |" in text
+
+
+def test_methods_of_other_suites_are_compared_on_what_the_base_was_evaluated_on_too(part):
+    """Their curves are of their own suite, and one that shares nothing with the base stands for itself."""
+
+    def side(label: str, *suites: str) -> Contender:
+        share = Estimate(0.5, Interval(0.4, 0.6), 10, 10)
+        found = [CandidateEvaluation(Measure(s, "test", "greedy"), share, 0.5, 4.0, {}, {}) for s in suites]
+        curve = (Validation(1, 9.0, 99.0, 0.5, None),)
+        one = Candidate(label, tuple(found), 0, curve, Measure(suites[0], "dev", "sampled"))
+        return Contender(label, (one,))
+
+    sides = [side("alone", "shop"), side("same", "shop"), side("pair", "pair", "shop"), side("other", "pair")]
+    kept = part("table")._alike(sides)
+    assert [(one.label, len(one.members[0].curve)) for one in kept] == [
+        ("alone", 1),
+        ("same", 1),
+        ("pair", 0),
+    ]
 
 
 def test_a_metric_of_another_setting_has_no_column(part, plan_file):

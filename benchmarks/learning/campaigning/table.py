@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,12 +60,26 @@ def block(plan: Plan, setting: str, stage: str, cells: Path) -> Block:
     found = {m: [read_cell(plan, Cell(setting, m, seed), cells) for seed in seeds] for m in methods}
     states = {m: [_state(data) for data in rows] for m, rows in found.items()}
     whole = [m for m in methods if not any(states[m])]
-    comparison = None
+    comparison, others = None, methods
     if methods[0] in whole and len(whole) > 1:
-        sides = [Contender(m, tuple(_sides(plan, found[m]))) for m in whole]
-        comparison = compare_contenders(sides)
-    alone = {m: _alone(seeds, found[m]) for m in methods} if comparison is None else {}
+        sides = _alike([Contender(m, tuple(_sides(plan, found[m]))) for m in whole])
+        others = [m for m in whole if m not in {side.label for side in sides}]
+        comparison = compare_contenders(sides) if len(sides) > 1 else None
+    alone = {m: _alone(seeds, found[m]) for m in (methods if comparison is None else others)}
     return Block(stage, seeds, states, comparison, alone, told(plan, found))
+
+
+def _alike(sides: Sequence[Contender]) -> list[Contender]:
+    """The base, and those that were evaluated on what it was, without curves that are of other suites than its own."""
+    base, *others = sides
+    of = base.members[0].dev
+    found = [side for side in others if {*side.measures} & {*base.measures}]
+    return [base, *(_without_other_curves(side, of) for side in found)]
+
+
+def _without_other_curves(side: Contender, of: Measure | None) -> Contender:
+    members = (one if one.dev == of else replace(one, curve=()) for one in side.members)
+    return Contender(side.label, tuple(members))
 
 
 def _sides(plan: Plan, rows: Sequence[dict[str, Any] | None]) -> Iterator[Candidate]:
@@ -104,6 +119,9 @@ def choices(plan: Plan, setting: str, cells: Path) -> list[Choice]:
     for method in methods:
         if method in plan.confirm.also:
             found.append(Choice(method, True, "the plan asks for it"))
+            continue
+        if screened.alone.get(method):
+            found.append(Choice(method, False, f"evaluated on nothing that {base} was"))
             continue
         if method not in contrasts:
             found.append(Choice(method, False, "its run failed"))
@@ -220,6 +238,7 @@ def _section(one: Block, chosen: Sequence[Choice]) -> list[str]:
         if one.comparison is None:
             cells = ["; ".join(filter(None, (one.alone[method], said)))]
         else:
+            said = said or one.alone.get(method, "")
             cells = [said] + [""] * (len(headings) - 2) if said else _cells(one, method)
         lines.append(_row([f"`{method}`", *cells]))
     if one.told:
