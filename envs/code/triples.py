@@ -8,6 +8,7 @@ proposal is accepted where the program gives the same plain output in three runs
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
@@ -251,7 +252,9 @@ def arguments(text: str) -> tuple[object, ...] | None:
     ((1, [2]), ('a',), ((1, 2),), (), None, None)
     """
     try:
-        call = ast.parse(f"f({text}\n)", mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a policy says, such as 1or 2
+            call = ast.parse(f"f({text}\n)", mode="eval").body
         if not isinstance(call, ast.Call) or call.keywords or not isinstance(call.func, ast.Name):
             return None
         values = tuple(ast.literal_eval(one) for one in call.args)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.code.triples import ENV, SEED, Triple, propose_task, solve_task
+from turnwise.envs.code.triples import ENV, SEED, Triple, arguments, propose_task, solve_task
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.errors import EnvError
@@ -86,6 +87,13 @@ def test_small_triples_by_chance_are_what_execution_says_and_the_demonstrator_is
 
 def played(tasks: Any, script: str) -> Any:
     return run_episodes([Request(task, n) for n, task in enumerate(tasks)], scripted(script))
+
+
+def test_what_a_policy_says_gives_no_warnings() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert arguments("1or 2") is None
+    assert not seen
 
 
 def test_a_triple_by_chance_is_of_one_split_whatever_is_hidden_of_it() -> None:
