@@ -14,7 +14,6 @@ that was being made.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from campaigning.carry_out import (
     Sessions,
     carry_out,
     command_of,
+    hear_interrupts,
     train_cell,
 )
 from campaigning.cells import read_cell, write_cell
@@ -112,8 +112,7 @@ def cells_of(plan: Plan, stage: str, cells: Path) -> list[Cell]:
 
 def run_all(plan: Plan, waiting: Sequence[Cell], options: argparse.Namespace) -> int:
     """Carry out what has no result yet, until the budget is spent."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts its background jobs
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    hear_interrupts()
     began = time.monotonic()
     for cell in waiting:
         known = read_cell(plan, cell, options.cells)

@@ -590,3 +590,17 @@ def test_a_budget_that_ends_within_a_cell_stops_it_and_writes_down_its_time(part
     assert session["seconds"] > 0
     assert 0 < session["cpu_seconds"] <= session["seconds"] + 1
     assert session["load_during"]["samples"] >= 1
+
+
+@pytest.mark.slow
+def test_no_hook_runs_in_which_an_interrupt_would_be_lost_while_a_cell_is_started(tmp_path):
+    program = (
+        "import os, sys; from pathlib import Path; from campaigning.carry_out import carry_out; from campaigning.plan import Cell\n"
+        "ran = []; os.register_at_fork(after_in_parent=lambda: ran.append(1))\n"
+        "print(carry_out(Cell('tiny', 'grpo', 0), [sys.executable, '-c', ''], Path(sys.argv[1]), 600), len(ran))"
+    )
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join([str(LEARNING), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], env=where, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["done", "0"]

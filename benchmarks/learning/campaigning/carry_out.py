@@ -87,6 +87,7 @@ def carry_out(cell: Cell, command: Sequence[str], runs: Path, seconds: float) ->
     """
     folder = cell.folder(runs)
     folder.mkdir(parents=True, exist_ok=True)
+    hear_interrupts()
     wait_until_free(folder)
     sessions, began, spent = Sessions(folder), time.monotonic(), cpu_of_children()
     sessions.begin()
@@ -99,7 +100,6 @@ def carry_out(cell: Cell, command: Sequence[str], runs: Path, seconds: float) ->
             stderr=log,
             start_new_session=True,
             env=quiet,
-            preexec_fn=_hear_interrupts,  # noqa: PLW1509 (this program has one thread)
         )
         asked_to_stop, noted = False, began
         try:
@@ -133,9 +133,13 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _hear_interrupts() -> None:
-    """A shell's background jobs ignore SIGINT, and so would whatever they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def hear_interrupts() -> None:
+    """A shell's background jobs ignore SIGINT, and so would whatever they start; what is caught here, a new program does not ignore.
+
+    Nothing else is done on the way to it (``preexec_fn``): Python's own hooks run after such a fork, and an interrupt that comes in one of them is lost.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_until_free(folder: Path, patience_s: float = 600.0) -> None:
