@@ -13,5 +13,6 @@ There is no vocabulary: statements are written by the families of exercises.
     kernel       what runs in the sandbox                 runner       runs programs there
     mutants, quality      wrong programs, and how many of them the tests expose
     triples      programs, inputs and outputs that a policy proposes and solves
+    small_triples         the same by chance, for small models
     battery/, attacks     agents that attack instead of solving
 """

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import re
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from compared import groups_to_compare, playing, unjudged
@@ -64,6 +65,14 @@ def held(
         return asyncio.run(judge(groups, policy=f"openai:m@{server.url}", **named)), heard
 
 
+def most_trusted(read: Sequence[tuple[float, list[int]]], keep: int) -> list[list[list[int]]]:
+    """The scores of the samples of the highest trust, in each choice among those of equal trust."""
+    least = sorted((trust for trust, _ in read), reverse=True)[keep - 1]
+    sure = [scores for trust, scores in read if trust > least]
+    equal = [scores for trust, scores in read if trust == least]
+    return [[*sure, *some] for some in combinations(equal, keep - len(sure))]
+
+
 def sums_by_hand(samples: Sequence[Sequence[int]]) -> list[int]:
     """S*_j = Σ_i S_ij."""
     return [sum(column) for column in zip(*samples, strict=True)]
@@ -113,20 +122,26 @@ def spct(judge: Part, policy: str = "", samples: int = 8, meta: str = "") -> Non
                     assert len(of_it) == bool(points)
                     trust = _counted(of_it.pop(), "chance") if of_it else -1.0
                 read.append((trust, [points[placed.index(shown[i])] if points else 0 for i in members]))
+            counted = [[scores for _, scores in read]]
             if meta and members:
                 keep = max(1, samples // 2)
-                by_trust = sorted(range(len(read)), key=lambda s: (-read[s][0], s))
                 dropped += len(read) - keep
-                read = [read[s] for s in by_trust[:keep]]
-            for place, i in enumerate(members):
-                wanted = float(sum(scores[place] for _, scores in read))
-                assert [turn.signals["spct"] for turn in after[i].trajectory.turns] == [wanted] * len(
-                    before[i].trajectory.turns
-                )
-                values.add(wanted)
+                counted = most_trusted(read, keep)
+            every_turn = [[turn.signals["spct"] for turn in after[i].trajectory.turns] for i in members]
+            wanted = [
+                [
+                    [float(sum(scores[place] for scores in some))] * len(before[i].trajectory.turns)
+                    for place, i in enumerate(members)
+                ]
+                for some in counted
+            ]
+            assert every_turn in wanted
+            values.update(one for each in every_turn for one in each)
         assert {model for model, q in heard if ASKS_META in q} <= {meta}
         assert {model for model, q in heard if ASKS_META not in q} == {"m"}
-        if salt == 0:
+        if (
+            salt == 0 and not meta
+        ):  # which of equally trusted samples counts is told by their numbers, which a server does not hear
             again, _ = held(judge, groups, salt, meta)
             assert told(again, "spct") == told(found, "spct")
     assert len(orders) > 4

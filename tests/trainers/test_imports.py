@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from turnwise import registry
 from turnwise.errors import RecipeError
 from turnwise.registry import get_component, modules_of_others
 from turnwise.trainers.recipe.load import check_recipe, load_recipe
@@ -26,9 +28,12 @@ def rule(batch: TurnBatch, *, scale: float = 1.0) -> Tensor:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    known, root = registry._components, tmp_path.resolve()
+    for key in [key for key, entry in known.items() if Path(entry.file).is_relative_to(root)]:
+        del known[key]  # other tests go over all there are
 
 
 def written(folder: Path, name: str) -> Path:
