@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from turnwise.envs.sources import load_module
 from turnwise.errors import TurnwiseError
 from turnwise.extras import needing
 from turnwise.plain_yaml import read_yaml
@@ -99,6 +100,8 @@ def _refuse_paid_progress(folder: Path) -> None:
     """
     recipe = folder.resolve().parents[1] / "recipe.yaml"
     said = read_yaml(recipe.read_text("utf-8")) if recipe.is_file() else {}
+    for each in said.get("imports") or []:  # the run may be paid by a part of its author's own
+        load_module(each)
     shaping = bool(((said.get("rollout") or {}).get("env_options") or {}).get("shaping"))
     asked = said.get("reward") or ["as_is"]
     by = _paying_early(asked if isinstance(asked, list) else [asked], shaping)
