@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from turnwise import registry
-from turnwise.errors import RecipeError
+from turnwise.errors import RecipeError, TurnwiseError
 from turnwise.registry import get_component, modules_of_others
 from turnwise.trainers.recipe.load import check_recipe, load_recipe
 from turnwise.trainers.recipe.schema import plain
 from turnwise.trainers.run.circumstances import differences_since, note_start
+from turnwise.trainers.search.value_scorer import _refuse_paid_progress
 
 RULE = '''
 from torch import Tensor
@@ -92,3 +93,18 @@ def test_a_resume_says_that_a_rule_has_changed(here: Path) -> None:
     (said,) = differences_since(here, ["turnwise/Shop-v0"], "cpu")
     assert said.startswith("parts of one's own")
     assert "rule_that_changes.py" in said
+
+
+def test_a_value_is_refused_that_was_learned_on_early_pay_by_a_part_of_ones_own(here: Path) -> None:
+    (here / "own_pay.py").write_text(
+        "from turnwise import component\nfrom turnwise.trainers.reward.as_is import as_is\n\n\n"
+        '@component("reward", "own_pay")\ndef own_pay(groups):\n    """The environment\'s own."""\n    return as_is(groups)\n'
+    )
+    folder = here / "run" / "best" / "model"
+    folder.mkdir(parents=True)
+    (here / "run" / "recipe.yaml").write_text(f"imports: ['{here}/own_pay.py']\nreward: own_pay\n")
+    _refuse_paid_progress(folder)
+    shaped = "rollout: {env_options: {shaping: 1.0}}\n"
+    (here / "run" / "recipe.yaml").write_text(f"imports: ['{here}/own_pay.py']\nreward: own_pay\n{shaped}")
+    with pytest.raises(TurnwiseError, match="shaping"):
+        _refuse_paid_progress(folder)
