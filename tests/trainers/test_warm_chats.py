@@ -20,6 +20,8 @@ from turnwise.trainers.guide.toy import toy_model
 from turnwise.trainers.learn.chats import Chats, read_chats
 from turnwise.trainers.learn.collate import collate_rows
 from turnwise.trainers.recipe.load import load_recipe
+from turnwise.trainers.run.door import opened
+from turnwise.trainers.run.small import heard
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +135,13 @@ def test_a_recipe_says_what_it_imitates(tmp_path: Path) -> None:
     assert f"32 chats of {path}" in turnwise.explain(
         load_recipe("shop-quick", {"warm_start": {"chats": path, "episodes": 32}})
     )
+
+
+def test_a_model_made_from_nothing_hears_its_chats_too(tmp_path: Path) -> None:
+    path = written(tmp_path, chat("hi", "zugzwang zugzwang ."), chat("hi", "zugzwang ."))
+    told = {"warm_start.chats": str(path), "model.scratch.text_episodes": 2}
+    plain, both = (
+        [*heard(opened(load_recipe("shop-quick", changes)).scratch)]
+        for changes in ({"model.scratch.text_episodes": 2}, told)
+    )
+    assert both == [*plain, "hi", "zugzwang zugzwang .", "hi", "zugzwang ."]

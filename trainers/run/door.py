@@ -171,11 +171,12 @@ class SessionOptions(NamedTuple):
 
 
 class ScratchOptions(NamedTuple):
-    """A small model that is made from nothing, and the demonstrations whose text its tokeniser is trained on."""
+    """A small model that is made from nothing, and the demonstrations and chats whose text its tokeniser is trained on."""
 
     play: PlayOptions
     suites: Mapping[str, float]
     demonstrator: str
+    chats: str
     env_workers: int
     model: Scratch
 
@@ -285,7 +286,7 @@ def opened(recipe: Recipe) -> RunOptions:
         recipe.seed, _adapters(model.lora), model.gradient_checkpointing, descent(now.optimizer), now.needs,
         now.measured, now.sources, now.credit.component("credit").critic, now.teacher,
     )  # fmt: skip
-    scratch, shown = model.scratch, (warm or WarmStart()).demonstrator
+    scratch, shown, chats = model.scratch, (warm or WarmStart()).demonstrator, (warm or WarmStart()).chats
     key = "model.scratch.context" if scratch else "engine.context_length"
     anew = bool(recipe.phases) or "optimizer.resets" in recipe.schedule
     return RunOptions(
@@ -294,7 +295,7 @@ def opened(recipe: Recipe) -> RunOptions:
             play, evaluate.dev, evaluate.test, evaluate.opponents, AFTER_WARM_START if warm else BEFORE
         ),
         WarmOptions(play, imitation(warm), warm.checkpoint_every) if warm else None,
-        ScratchOptions(play, recipe.suites, shown, rollout.env_workers, scratch) if scratch else None,
+        ScratchOptions(play, recipe.suites, shown, chats, rollout.env_workers, scratch) if scratch else None,
         PreflightOptions(
             play, talk, roles, recipe.suites, shown if warm else "", recipe.reward, recipe.credit, key
         ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from turnwise.trainers.learn.chats import read_chats
 from turnwise.trainers.learn.warm_start import demonstrations, texts
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
@@ -28,7 +29,7 @@ def ensure_model(
 
 
 def make_small_model(options: ScratchOptions, folder: Path) -> None:
-    """Make a model from nothing; its tokeniser is trained on the text of demonstrations on the suite."""
+    """Make a model from nothing; its tokeniser is trained on the text of demonstrations on the suite, and of the chats to imitate."""
     from turnwise.agents.models.small import build_small_model
 
     sizes = options.model.model_dump(exclude={"text_episodes"})
@@ -36,7 +37,7 @@ def make_small_model(options: ScratchOptions, folder: Path) -> None:
 
 
 def heard(options: ScratchOptions) -> Iterator[str]:
-    """Yield the text of demonstrations on the suites, on which a tokeniser is trained."""
+    """Yield the text on which a tokeniser is trained: of demonstrations on the suites, and of as many chats if there are any."""
     play = options.play
     played = demonstrations(
         Mixture(options.suites, play.seed),
@@ -48,7 +49,10 @@ def heard(options: ScratchOptions) -> Iterator[str]:
         env_workers=options.env_workers,
         limits=play.limits,
     )
-    return texts(_run_alone(played))
+    yield from texts(_run_alone(played))
+    for chat in read_chats(options.chats)[: options.model.text_episodes] if options.chats else ():
+        for turn in chat.turns:
+            yield from (message.content for message in (*turn.observation, turn.said))
 
 
 def _run_alone(coroutine: Any) -> Any:
