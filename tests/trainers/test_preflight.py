@@ -434,3 +434,8 @@ def test_a_recipe_that_a_judge_alone_pays_is_not_said_to_pay_nothing(look: Any) 
     assert "solve 4 of 4" in look(judge="gold", reward=["from_signal", alone])
     with pytest.raises(RecipeError, match="nothing to learn from"):
         look(reward=[alone])
+
+
+def test_a_reward_of_words_that_no_script_says_is_not_said_to_pay_nothing(look: Any) -> None:
+    """Nobody here tells a confidence, without which RLCR's code pays 0; a policy will be asked for one."""
+    assert "solve 4 of 4" in look(reward={"name": "rlcr", "form": "code"})

@@ -9,7 +9,7 @@ from turnwise.trainers.kit.confidence import told_confidence
 from turnwise.trainers.kit.reward_edits import Turns, has_answer, paid_instead, paid_on_last, replace_turns
 
 
-@component("reward", "rlcr", paper="2507.16806", reads=("rewards",))
+@component("reward", "rlcr", paper="2507.16806", reads=("rewards", "words"))
 def rlcr(group: Group, *, form: Literal["paper", "code"] = "paper") -> Group:
     """Success is paid, less the square of its distance from the confidence that was told (the Brier score); nothing else is paid.
 
