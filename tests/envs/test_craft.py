@@ -38,7 +38,7 @@ def say(env, *commands):
 @pytest.mark.slow
 @pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
-    report = check_env(ENV, tasks=25)
+    report = check_env(ENV, tasks=6)
     assert report.ok, str(report)
 
 

@@ -68,7 +68,7 @@ def lesson(name, index=0, split=Split.TRAIN, **knobs):
 @pytest.mark.slow
 @pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
-    report = check_env(ENV, tasks=10)
+    report = check_env(ENV, tasks=4)
     assert report.ok, str(report)
 
 
