@@ -102,6 +102,10 @@ FILE_ENVS = {
         "turnwise.envs.roles.pair:PairEnv",
         "Two attempts at one task, the second of which reads the first, around any pure world (pair:SUITE).",
     ),
+    "turnwise/Simulated-v0": (
+        "turnwise.envs.search.simulated:SimulatedEnv",
+        "Questions whose searches an agent answers, from what it remembers (simulated:SUITE).",
+    ),
     "foreign/ReasoningGym-v0": (
         "turnwise.envs.foreign.reasoning_gym:ReasoningGymEnv",
         "reasoning-gym's generated questions, judged by its data sets (turnwise worlds add reasoning-gym).",
@@ -159,6 +163,7 @@ FORMS = {
     "judging": "turnwise.envs.judging.tasks:log_suite",
     "advised": "turnwise.envs.roles.advised:advised_suite",
     "pair": "turnwise.envs.roles.pair:pair_suite",
+    "simulated": "turnwise.envs.search.simulated:simulated_suite",
     "triples": "turnwise.envs.code.triples:triples_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",

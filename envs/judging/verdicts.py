@@ -21,6 +21,9 @@ from turnwise.envs.judging.recorded import EpisodeBook, Recorded
 from turnwise.envs.judging.render import beside, block, played
 
 STRONGEST = 3
+_NAMES = "ABCDEFGH"
+MOST = len(_NAMES)
+"""Attempts that can be scored at a time."""
 _TRIES = 300
 
 
@@ -161,11 +164,18 @@ def rank(rng: Random, book: EpisodeBook, knobs: JudgingKnobs) -> JudgingQuestion
         return None
     shown = rng.sample(found, len(found))
     truth = [part.episode.reward for part in shown]
-    text = f"{beside(shown, 'ABCDEFGH'[: len(shown)])}\n\nHow well does each do the task ? {len(shown)} numbers from 0 to 10"
     places = sorted(set(truth))
     answer = " ".join(str(places.index(paid)) for paid in truth)
     some = permutations(range(len(shown))) if len(shown) == 3 else product((0, 1), repeat=len(shown))
-    return JudgingQuestion(text, answer, truth, (answer, *(" ".join(map(str, one)) for one in some)))
+    return JudgingQuestion(
+        how_well(shown), answer, truth, (answer, *(" ".join(map(str, one)) for one in some))
+    )
+
+
+def how_well(parts: Sequence[AttemptPart]) -> str:
+    """The question how well each of several attempts does its task."""
+    count = f"{len(parts)} numbers" if len(parts) > 1 else "a number"
+    return f"{beside(parts, _NAMES[: len(parts)])}\n\nHow well does each do the task ? {count} from 0 to 10"
 
 
 def _several(rng: Random, book: EpisodeBook, count: int) -> list[AttemptPart] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from turnwise.agents.core import Episode, History, Reply
@@ -10,6 +12,7 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.check.command import check_env
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task
+from turnwise.envs.search.simulated import SimulatedEnv
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task
 from turnwise.trainers.proposer.core import tasks_within
@@ -40,7 +43,14 @@ def play(form: str, within: str, **policies: Heard) -> Episode:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "suite", ["advised:shop/quick", "advised:calc/easy", "pair:household/easy", "pair:calc/easy"]
+    "suite",
+    [
+        "advised:shop/quick",
+        "advised:calc/easy",
+        "pair:household/easy",
+        "pair:calc/easy",
+        "simulated:search/quick",
+    ],
 )
 def test_a_world_with_roles_keeps_the_contract_of_environments(suite: str) -> None:
     """With tools and without; forks, determinism, bad acts, ends and rewards are those of the world within."""
@@ -97,6 +107,48 @@ def test_pioneer_and_observer_earn_the_sum_of_both_attempts() -> None:
         assert "Another agent has tried this" in first
         assert f"> {pioneer.say or episode.trajectories['pioneer'].turns[-1].action.content}" in first
         assert pioneer.heard[0].splitlines()[-1] in first, "it begins where the pioneer began"
+
+
+def test_an_engine_writes_what_a_search_finds_and_is_told_the_query_alone() -> None:
+    agent, engine = Heard(), Heard("nira :\n heir suki")
+    episode = play("simulated", "search/quick", agent=agent, engine=engine)
+    assert episode.success
+    assert not any(turn.bad_action for one in episode.trajectories.values() for turn in one.turns)
+    mine, theirs = (episode.trajectories[name].turns for name in ("agent", "engine"))
+    assert (len(mine), len(theirs)) == (2, 1)
+    query = mine[0].action.content.removeprefix("search[").removesuffix("]").strip()
+    assert engine.heard[0].endswith(f"Query : {query}")
+    assert episode.task.prompt not in engine.heard[0]
+    assert agent.heard[1] == "nira : heir suki"
+    assert mine[1].reward == theirs[0].reward == 1.0
+    within = play("simulated", "search/quick", agent=Heard(), engine=Heard())
+    plain = Heard()
+    run_episodes([Request(Task.from_json(episode.task.options["around"]), 5)], plain)
+    said = within.trajectories["engine"].turns[0].action.content
+    assert said in plain.heard[1], "gold's engine shows what the library finds"
+
+
+def test_a_simulated_search_has_tags_where_the_questions_have_them_and_no_other_tools() -> None:
+    rng = Random("tags")
+    task = SimulatedEnv.generate(rng, Split.TRAIN, suite="search/quick", pages="tags")
+    env = make(task.env)
+    env.reset(seed=0, options={"task": task})
+    bad = env.step("open[1]")
+    assert bad.info.get("bad_action")
+    assert [one.spec.name for one in env.tools_for("agent")] == ["search", "answer"]
+    assert env.tools_for("engine") == ()
+    for empty in ("<search> </search>", "search[ ]"):
+        assert env.step(empty).info.get("bad_action"), empty
+    asked = env.step("<think>Who?</think><search> nira </search>")
+    assert (env.agent, asked.observation[-1].content) == ("engine", "Query : nira")
+    found = env.step("<think>I recall.</think> nira is\n a town")
+    assert found.observation[-1].content == "<information>\nnira is a town\n</information>"
+    gold = Task.from_json(task.options["around"]).gold["answers"][0]
+    ended = env.step(f"<answer>{gold}</answer>")
+    assert (ended.reward, ended.info["end"]) == (1.0, "solved")
+    for suite in ("shop/quick", "search/medium"):
+        with pytest.raises(EnvError, match="no searches that an agent could answer"):
+            get_suite(f"simulated:{suite}")
 
 
 def test_tasks_around_others_hold_them_and_worlds_that_are_not_pure_are_refused() -> None:

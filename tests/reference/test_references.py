@@ -17,6 +17,7 @@ import charged  # noqa: F401
 import chosen  # noqa: F401
 import compared  # noqa: F401
 import contexts  # noqa: F401
+import criticised  # noqa: F401
 import debated  # noqa: F401
 import discerning  # noqa: F401
 import distilled  # noqa: F401
@@ -29,6 +30,7 @@ import helped  # noqa: F401
 import hint_rates  # noqa: F401
 import hinted  # noqa: F401
 import imitation  # noqa: F401
+import instructed  # noqa: F401
 import judged  # noqa: F401
 import judged_turns  # noqa: F401
 import labels_in_part  # noqa: F401
@@ -55,6 +57,7 @@ import rows_helped  # noqa: F401
 import rules  # noqa: F401
 import schedules  # noqa: F401
 import scored  # noqa: F401
+import seeded  # noqa: F401
 import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401

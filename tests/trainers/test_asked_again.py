@@ -89,6 +89,24 @@ def test_added_episodes_are_played_logged_and_learned_again(
     assert relearn(tmp_path / "run").equal[-1] == 3
 
 
+def test_a_guide_that_replaces_failures_leaves_a_log_that_is_learned_again(
+    letters: dict[str, Any], tmp_path: Path
+) -> None:
+    """Row 247: a group that nobody solved, whose last row was played with solved examples, had its episodes added before."""
+    rollout = {"groups": 4, "group_size": 2, "concurrency": 16, "sampler": {"name": "xrpo", "most": 6}}
+    recipe = {**letters, "rollout": rollout, "updates": 3, "guide": ["xrpo"], "checkpoint": {"every": 1}}
+    train(recipe, out=tmp_path / "run", preflight=False, log=lambda line: None)
+    episodes = [one for one in LogReader(tmp_path / "run" / "episodes.jsonl.zst") if one.update is not None]
+    helped = [
+        one
+        for one in episodes
+        if any(turn.reply.source == "guide/xrpo" for turn in one.episode.trajectory.turns)
+    ]
+    assert any(one.episode.success for one in helped), "else it would be as before"
+    assert set(Counter((one.update, one.group) for one in episodes).values()) > {2}
+    assert relearn(tmp_path / "run").equal[-1] == 3
+
+
 def test_it_may_neither_change_tasks_nor_take_episodes_back() -> None:
     sampler = More(example_setup())
     asked = [sampler.setup.request(0), sampler.setup.request(1)]
@@ -103,6 +121,7 @@ def test_it_may_neither_change_tasks_nor_take_episodes_back() -> None:
     [
         ({"rollout": {"sampler": "more", "refill": {"informative": 8}}}, "refill"),
         ({"guide": ["prefix"]}, "guide"),
+        ({"guide": ["xrpo"]}, "guide"),  # it goes by rewards
         ({"rollout": {"sampler": "more", "strategy": "vine"}, "credit": "vine"}, "strategy"),
     ],
 )

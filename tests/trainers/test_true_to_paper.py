@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import get_component
+from turnwise.trainers.judge.epo import paid
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch, with_calls
 from turnwise.trainers.recipe.load import check_recipe
@@ -198,6 +199,15 @@ PROBABILITIES = {
         "reward": {"name": "own_probability", "signal": "causal_rm", "weight": 1, "format": 0},
         "signals": [{"name": "causal_rm", "missed": 0.2, "false": 0.1}],
     },
+    "RLPT": {
+        "judge": "rlpt",
+        "reward": {"name": "own_probability", "signal": "goes_on", "weight": 1, "format": 0},
+    },
+    "URPO": {
+        "judge": "urpo",
+        "reward": {"name": "own_probability", "signal": "self_score", "weight": 1, "format": 0},
+        "credit": "grpo",
+    },
     "BMAS": {"reward": {"name": "own_probability", "signal": "bmas", "weight": 1, "format": 0}},
     "milestones": {"reward": {"name": "milestones", "weight": 0.2}},
     "GRPO-CARE": {"reward": "care", "signals": [{"name": "care", "decay": 0.99, "every": 5}]},
@@ -259,7 +269,9 @@ def test_a_recipe_takes_the_parts_of_a_paper_about_probabilities_and_judges(pape
         "debate": ("debate", 0.2, 1.0, 5.1),
         "ThinkPRM": ("think_prm", 1.0, 0.832, 0.832),
         "SPCT": ("spct", 0.2, 19.0, 19.0),
-    }  # as rows 11, 148, 153, 163, 168 and 256 have them
+        "RLPT": ("goes_on", 0.0, 1.0, 1.0),
+        "URPO": ("self_score", 0.0, 0.7, 0.7),
+    }  # as rows 11, 22, 145, 148, 153, 163, 168 and 256 have them
     if paper in numbers:
         signal, outcome, said, paid = numbers[paper]
         (found,) = parts.reward([with_signals(episode([outcome]), [{signal: said}])])
@@ -302,6 +314,15 @@ ROWS: dict[str, dict[str, Any]] = {
     "237 RGR-GRPO": {
         "guide": [{"name": "rgr_grpo", "loss": ["luffy"], "correction": "none"}], "judge": "rubric",
         "reward": {"name": "from_signal", "signal": "rubric", "form": "last"},
+    },
+    "49 SSRL": {
+        "suite": "simulated:search/quick", "rollout": {"group_size": 5, "opponents": {"engine": "self"}}, "reward": "ssrl", "credit": "grpo",
+        "loss": ["clip", {"name": "kl", "weight": 0.001}],
+    },
+    "206 INSPO": {"guide": [{"name": "inspo", "writer": "self"}], "credit": "grpo"},
+    "253 APOHF": {"guide": [{"name": "apohf", "judge": "self"}]},
+    "247 XRPO": {
+        "rollout": {"sampler": "xrpo"}, "guide": [{"name": "xrpo", "loss": ["luffy"], "correction": "none"}], "credit": "grpo", "shape": ["xrpo"],
     },
     "28 PCL": {"rollout": {"sampler": "pcl"}, "credit": "dr_grpo"},
     "190 Fleming-R1": {"rollout": {"sampler": "fleming"}},
@@ -433,3 +454,39 @@ def test_a_verifier_makes_pairs_between_two_stages_of_grpo() -> None:
     batch = whole_batch([[-10], [-15]], reference_logp=[[-12], [-14]], success=[1, 0])
     assert term.loss(batch).loss.item() == pytest.approx(0.554355, abs=1e-6)
     assert kept(100, 0.8) + 60 == 80
+
+
+EPO = {
+    "suite": "advised:shop/quick",
+    "rollout": {"opponents": {"actor": "self"}},
+    "judge": "epo",
+    "reward": [
+        {"name": "from_signal", "signal": "critical"},
+        {"name": "weighted", "weights": {"critical": 1}},
+    ],
+    "credit": "epo_strategic",
+    "loss": ["nll"],
+}
+
+
+def test_critical_lines_and_the_outcome_are_what_a_strategist_earns() -> None:
+    """Row 67: the second of four lines is critical, and it ends with 0.8, whatever else the world paid in between."""
+    parts = build_parts(check_recipe({**SHOP, **EPO}))
+    played = episode([0.3, 0, 0, 0.5], parts={"step": [1, 0, 0, 0]})
+    told = with_signals(played, [{"critical": x} for x in paid("CRITICAL: 2", 4, 0.8)])
+    earned = [turn.reward for turn in parts.reward([told])[0].trajectory.turns]
+    assert earned == [0, 1, 0, 0.8]
+    credit: Any = parts.credit(turn_batch([earned]))
+    assert credit[0].tolist() == pytest.approx([0.99, 1, 0.4439, 0.4484], abs=5e-5)
+
+
+def test_next_and_middle_segments_are_weighed_by_their_suites() -> None:
+    """Row 22: r = 1, 0, 1, 1 of next segments and 0, 1 of masked ones, λ = ½: J = 1."""
+    suites = {"judging/next": 1.0, "judging:middle:": 0.5}
+    recipe = check_recipe({**SHOP, **PROBABILITIES["RLPT"], "suite": suites})
+    parts, each = build_parts(recipe), {"judging/next": [1, 0, 1, 1], "judging:middle:": [0, 1]}
+    found = 0.0
+    for suite, weight in recipe.suites.items():
+        judged = [with_signals(episode([0.0]), [{"goes_on": float(r)}]) for r in each[suite]]
+        found += weight * statistics.mean(one.trajectory.total_reward for one in parts.reward(judged))
+    assert found == pytest.approx(1.0)

@@ -158,6 +158,22 @@ class PlaysInstead(Protocol):
     def instead(self) -> bool: ...
 
 
+@runtime_checkable
+class ReplacesFailures(Protocol):
+    """A guide of which every episode that it leaves in a group stands where one counted and failed, if ``replaces_failures`` is true.
+
+    A sampler that adds episodes by how many of the first ones succeeded can then be asked again from the log alone.
+    """
+
+    @property
+    def replaces_failures(self) -> bool: ...
+
+
+def replaces_failures(guide: object) -> bool:
+    """Say whether a guide, or its class, says so of itself."""
+    return isinstance(guide, ReplacesFailures) and guide.replaces_failures
+
+
 def plays_instead(guides: Sequence[Guide]) -> bool:
     """Say whether the first of the guides plays in place of the policy alone."""
     return bool(guides) and isinstance(guides[0], PlaysInstead) and guides[0].instead

@@ -9,11 +9,18 @@ from turnwise.agents.core import Episode, History, Policy, Reply
 from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.policies.scripted import scripted
-from turnwise.envs.messages import Message
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, is_unsolved
 from turnwise.trainers.guide.told import ToldPolicy
 from turnwise.trainers.kit.asking import ask
+
+INSTRUCTIONS = (
+    "Think about what you know before you act.",
+    "Act at once, and look at what comes back.",
+    "Make a plan first, and keep to it.",
+    "Check what you did before you end.",
+)
+"""What an agent may be told before any task, where instructions compete."""
 
 
 @dataclass
@@ -53,16 +60,6 @@ def unsolved(groups: Sequence[Group]) -> dict[int, Group]:
 def actions_of(episode: Episode) -> list[str]:
     """What an episode's policy said, turn by turn."""
     return [str(turn.action) for turn in episode.trajectory.turns]
-
-
-def verb_of(action: Message) -> str:
-    """The kind of an action: the tools that it calls, or its first word.
-
-    >>> verb_of(Message("assistant", "search red mug")), verb_of(Message("assistant", ""))
-    ('search', '')
-    """
-    called = " ".join(call.name for call in action.tool_calls)
-    return called or (action.content.split() or [""])[0]
 
 
 async def told_once(

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.agents.core import Episode
+from turnwise.agents.policies.told import verb_of
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
-from turnwise.trainers.guide.rows import actions_of, solutions, told_once, unsolved, verb_of, with_rows
+from turnwise.trainers.guide.rows import actions_of, solutions, told_once, unsolved, with_rows
 
 STEPS = 4
 Tier = Literal["knowledge", "plan", "solution"]

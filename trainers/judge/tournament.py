@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from turnwise.agents.core import Policy
+from turnwise.agents.core import Episode, Policy
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
@@ -39,23 +39,25 @@ async def tournament(groups: Sequence[Group], *, policy: str = "openai:judge") -
 
 async def _rank(judge: Policy, group: Group) -> Group:
     asked = counting(group)
-    shown = {i: transcript(group[i]) for i in asked}
 
     async def compare(x: int, y: int) -> tuple[float, float]:
-        one, two = shown[asked[x]], shown[asked[y]]
-        there, back = await ask(
-            judge,
-            [QUESTION.format(first=one, second=two), QUESTION.format(first=two, second=one)],
-            form=POINTS,
-        )
-        (a, b), (d, c) = points(there), points(back)
-        return a + c, b + d
+        return (await compared(judge, [(group[asked[x]], group[asked[y]])]))[0]
 
     places = await standings(len(asked), compare)
     told = list(group)
     for i, place in zip(asked, places, strict=True):
         told[i] = with_signals(group[i], [{"standing": place}] * len(group[i].trajectory.turns))
     return told
+
+
+async def compared(judge: Policy, pairs: Sequence[tuple[Episode, Episode]]) -> list[tuple[float, float]]:
+    """The points of both attempts of each pair, added over both orders of asking."""
+    questions: list[str] = []
+    for pair in pairs:
+        one, two = map(transcript, pair)
+        questions += [QUESTION.format(first=one, second=two), QUESTION.format(first=two, second=one)]
+    said = [points(answer) for answer in await ask(judge, questions, form=POINTS)]
+    return [(a + c, b + d) for (a, b), (d, c) in zip(said[::2], said[1::2], strict=True)]
 
 
 def points(answer: str) -> tuple[float, float]:

@@ -63,6 +63,11 @@ class _WrongTurns(JsonVerdict):
     wrong: list[int]
 
 
+class _CriticalTurns(JsonVerdict):
+    explanation: str
+    critical: list[int]
+
+
 class _Points(JsonVerdict):
     explanation: str
     a: pydantic.FiniteFloat = pydantic.Field(description="points of attempt A, from 0 to 10")
@@ -102,6 +107,11 @@ WRONG_TURNS = VerdictForm(
     _WrongTurns,
     "Where your answer is held to JSON, `wrong` lists the numbers of the wrong turns; it is empty where none is.",
     lambda said: [f"WRONG: {', '.join(str(n) for n in said.wrong if n > 0) or 'none'}"],
+)
+CRITICAL_TURNS = VerdictForm(
+    _CriticalTurns,
+    "Where your answer is held to JSON, `critical` lists the numbers of the critical turns; it is empty where none is.",
+    lambda said: [f"CRITICAL: {', '.join(str(n) for n in said.critical if n > 0) or 'none'}"],
 )
 POINTS = VerdictForm(_Points, "Where your answer is held to JSON, `a` and `b` are the two numbers.", _points)
 KEPT = VerdictForm(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from random import Random
 
-from turnwise.agents.core import Episode
-from turnwise.agents.log.records import Record, to_line
 from turnwise.envs.judging.drawing import AttemptPart
-from turnwise.envs.judging.recorded import Recorded, recorded_episode
+from turnwise.envs.judging.recorded import Recorded
 from turnwise.envs.judging.tasks import ENV, verdict_task
 from turnwise.envs.judging.verdicts import like_attempts
 from turnwise.errors import RecipeError
 from turnwise.registry import component
+from turnwise.trainers.kit.attempts import attempt_of
 from turnwise.trainers.proposer.core import ProposerContext, TaskProposal
 
 
@@ -48,7 +46,9 @@ def rise(see: ProposerContext, *, share: float = 0.125, balanced: bool = True) -
     """
     if not 0 < share <= 1:
         raise RecipeError(f"proposer 'rise': share={share:g} is no share.", "Give one above 0 and up to 1.")
-    read = [_read(one) for group in see.played for one in group if one.outcome.counts and one.task.env != ENV]
+    read = [
+        attempt_of(one) for group in see.played for one in group if one.outcome.counts and one.task.env != ENV
+    ]
     attempts = [*{one.turns: one for one in read if one is not None}.values()]
     rng, most = see.rng("rise"), wanted(len(attempts), share)
     if balanced:
@@ -71,8 +71,3 @@ def _balanced(rng: Random, attempts: Sequence[Recorded], most: int) -> list[Atte
         each = min(len(sides[True]), len(failed))
         pairs += zip(rng.sample(sides[True], each), rng.sample(failed, each), strict=True)
     return [part for pair in rng.sample(pairs, min(len(pairs), max(1, most // 2))) for part in pair]
-
-
-def _read(episode: Episode) -> Recorded | None:
-    """An episode as its line in a log is read."""
-    return recorded_episode(json.loads(to_line(Record(episode))))

@@ -17,6 +17,7 @@ from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, components
 from turnwise.tasks.core import Task
+from turnwise.trainers.guide.core import replaces_failures
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.kit.toy_batches import episode, token_batch
@@ -317,7 +318,7 @@ def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProb
             "Raise it above both, or remove refill.",
         )
     if sampler.adds:
-        yield from _misfitting_additions(recipe)
+        yield from _misfitting_additions(recipe, sampler)
     if not refill and not sampler.by_success:
         return
     suites = [suite for suite, _ in sampler.setup.mixture.shares]
@@ -330,7 +331,7 @@ def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProb
         )
 
 
-def _misfitting_additions(recipe: Recipe) -> Iterator[RecipeProblem]:
+def _misfitting_additions(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProblem]:
     """Yield a problem for each choice that cannot bear episodes that are added by how the first ones went."""
     rollout = recipe.rollout
     said = f"rollout.sampler {rollout.sampler.name!r} adds episodes by how the first ones went"
@@ -345,11 +346,12 @@ def _misfitting_additions(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"{said}, and rollout.strategy {strategy.name!r} compares the episodes that it plays at once.",
             "Set rollout.strategy: chain, or choose another sampler.",
         )
-    if recipe.guide:
-        yield RecipeProblem(
-            f"{said}, and guide {recipe.guide[0].name!r} plays them again, so that a log does not show how they went.",
-            "Leave the guide out, or choose another sampler.",
-        )
+    for guide in recipe.guide:
+        if not (sampler.by_success and replaces_failures(guide.component("guide").target)):
+            yield RecipeProblem(
+                f"{said}, and guide {guide.name!r} plays them again, so that a log does not show how they went.",
+                "Leave the guide out, or choose another sampler.",
+            )
 
 
 def _misfitting_payments(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
+from turnwise.agents.core import Episode
 from turnwise.agents.rollout import Request
+from turnwise.envs.core import EndReason
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
@@ -74,12 +77,23 @@ async def play_on(
 def replayed(
     sampler: Sampler, update: int, asked: list[GroupRequest], logged: Sequence[Group]
 ) -> list[GroupRequest]:
-    """Return the requests that led to the groups of a log, whose first episodes are those that were first played."""
+    """Return the requests that led to the groups of a log, whose first episodes are those that were first played.
+
+    Where a guide had a hand in an episode, one that failed was played in its place
+    (:class:`~turnwise.trainers.guide.core.ReplacesFailures`).
+    """
+    played = [[_as_it_failed(one) for one in group] for group in logged]
     while sampler.adds:
-        begun = [group[: request.episodes] for request, group in zip(asked, logged, strict=True)]
+        begun = [group[: request.episodes] for request, group in zip(asked, played, strict=True)]
         wanted = asked_again(sampler, update, asked, begun)
         grown = any(after.episodes > before.episodes for before, after in zip(asked, wanted, strict=True))
         asked = wanted
         if not grown:
             break
     return asked
+
+
+def _as_it_failed(episode: Episode) -> Episode:
+    """An episode in which a guide had a hand, as a failure; any other as it is."""
+    helped = any(turn.reply.source.startswith("guide/") for turn in episode.trajectory.turns)
+    return replace(episode, end=EndReason.FAILED) if helped else episode
