@@ -9,12 +9,15 @@ import pytest
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.code import induction
+from turnwise.envs.code.induction import Induction
 from turnwise.envs.code.triples import ENV, SEED, Triple, arguments, propose_task, solve_task
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task
 
+NEGATED = Induction("def f(x):\n    return -x", ("1", "2", "-3"), (-1, -2, 3), "the sign")
 DOUBLE = Triple("def f(x):\n    return x + x", "[1]", [1, 1])
 
 
@@ -71,6 +74,45 @@ def test_the_hidden_part_is_judged_by_its_value_and_an_input_by_what_it_gives() 
     for task in (deduction, abduction):
         assert said(task, str(task.gold))["solved"]
         assert str(task.gold).split("\n")[1] not in task.prompt.replace(DOUBLE.program, "")
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_inputs_are_accepted_where_the_program_gives_the_same_for_all_of_them_in_every_run() -> None:
+    task = induction.propose_task(DOUBLE, 0, 3)
+    found = said(task, "```input\n[1, 2]\n\n 'a'\n3\n```\n```message\nIt doubles.\n```")
+    assert (found["solved"], found["paid"]) == (True, 1.0)
+    assert found["triple"] == [DOUBLE.program, ["[1, 2]", "'a'", "3"], [[1, 2, 1, 2], "aa", 6], "It doubles."]
+    for lines in ("1\n2", "1\n2\nf(3)", "1\n2\nNone", "1\n2\nx"):
+        assert said(task, f"```input\n{lines}\n```\n```message\nm\n```") == {"solved": False, "paid": 0.0}, (
+            lines
+        )
+    chance = Triple("import random\ndef f(x):\n    return random.random()", "1", 0)
+    for known, answer, malformed in (
+        (chance, "```input\n1\n2\n3\n```\n```message\nm\n```", False),
+        (DOUBLE, "```input\n1\n2\n3\n```", True),
+        (DOUBLE, "```message\nm\n```", True),
+    ):
+        found = said(induction.propose_task(known, 0, 3), answer)
+        assert not found["solved"]
+        assert ("malformed" in found) is malformed
+    assert said(task, str(task.gold))["solved"]
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_program_is_found_from_half_of_its_outputs_and_judged_by_all() -> None:
+    task = induction.solve_task(NEGATED)
+    assert task.prompt.startswith("the sign\n\nf(1) = -1\nf(2) = -2\n\nWhich f")
+    lines = ("return -x", "return x * -1.0", "return -abs(x)", "return {1: -1, 2: -2}[x]")
+    found = [said(task, f"```python\ndef f(x):\n    {line}\n```")["solved"] for line in lines]
+    assert found == [True, False, False, False]
+    assert said(task, "```python\ng = 1\n```") == {"solved": False, "paid": 0.0}
+    assert said(task, "-x") == {"solved": False, "paid": 0.0, "malformed": True}
+    assert said(task, str(task.gold))["solved"]
+    described = [*suite_tasks(get_suite("triples:describe"), Split.TRAIN, 12)]
+    induced = [*suite_tasks(get_suite("triples:induce"), Split.TRAIN, 40)]
+    assert [one.success for one in played(described, "demonstrator")] == [True] * 12
+    assert [one.success for one in played(induced[:8], "gold")] == [True] * 8
+    assert 0.4 < sum(one.success for one in played(induced, "demonstrator")) / 40 < 0.98
 
 
 @pytest.mark.usefixtures("sandboxed")

@@ -181,7 +181,7 @@ def proposals(seed: int) -> list[Group]:
     """Groups that were asked for triples, with what came of it, and a group of another world."""
     rng = random.Random(f"proposals {seed}")
     found: list[Group] = []
-    for n, ask in enumerate(("deduction", "abduction", "deduction")):
+    for n, ask in enumerate(("deduction", "abduction", "deduction", "induction")):
         task = Task(
             "turnwise/Triples-v0", f"propose {n}", {"role": f"propose {ask}", "ask": ask, "number": n}
         )
@@ -194,6 +194,13 @@ def _proposal(task: Task, rng: random.Random) -> Episode:
     kind = rng.choice(["accepted", "accepted", "accepted", "invalid", "malformed", "cut", "empty"])
     k = rng.randrange(len(LINES))
     triple = [f"def f(x):\n    {LINES[k]}", "1", [1, 2, [1], None][k]]
+    if task.options["ask"] == "induction":
+        triple = [
+            triple[0],
+            ["1", "'a'", "2"],
+            [[1, "a", 2], [2, "aa", 4], [[1], ["a"], [2]], [None] * 3][k],
+            "so",
+        ]
     details: dict[str, Any] = {"accepted": {"triple": triple}, "malformed": {"malformed": True}}.get(kind, {})
     end = {"accepted": EndReason.SOLVED, "cut": EndReason.TOKEN_LIMIT}.get(kind, EndReason.FAILED)
     made = episode([] if kind == "empty" else [float(kind == "accepted")], details=[details], end=end)
@@ -203,7 +210,7 @@ def _proposal(task: Task, rng: random.Random) -> Episode:
 def accepted(groups: Sequence[Group]) -> list[tuple[str, list[Any]]]:
     """By kind the triples that were accepted, each once, in the order in which they came."""
     found: list[tuple[str, list[Any]]] = []
-    for group in groups[:3]:
+    for group in groups[:4]:
         for one in group:
             if one.success:
                 pair = (one.task.options["ask"], one.trajectory.turns[-1].details["triple"])
@@ -211,45 +218,76 @@ def accepted(groups: Sequence[Group]) -> list[tuple[str, list[Any]]]:
     return found
 
 
-@reference("proposer", "azr_solve")
-def azr_solve(proposer: Part) -> None:
+@reference("proposer", "azr_solve", fill=[3, 8, -1])
+def azr_solve(proposer: Part, fill: int = 0) -> None:
+    if fill < 0:
+        refuses(lambda: proposer(ProposerContext(0, 0)))
+        return
+    drawn = set[tuple[str, ...]]()
     for seed in range(20):
         groups = proposals(seed)
         made = [one.task for one in proposer(ProposerContext(0, 0, groups))]
         wanted = accepted(groups)
+        kept = [
+            PooledTask(task, by, 0)
+            for n in range(4)
+            for by in ("azr_solve", "rise")
+            for task in [
+                Task("turnwise/Triples-v0", f"{by} {n}", {"ask": "deduction", "triple": ["", "0", n]})
+            ]
+        ]
+        old = [PooledTask(task, "azr_solve", 0) for task in made]
+        filled = [one.task for one in proposer(ProposerContext(seed, 0, groups, (*old, *kept)))]
+        assert filled[: len(made)] == made
+        added = [one.prompt for one in filled[len(made) :]]
+        assert len({*added}) == len(added) == min(4, max(0, fill - len(made)))
+        assert {*added} <= {one.task.prompt for one in kept if one.by == "azr_solve"}
+        drawn.add(tuple(sorted(added)))
         assert [(one.options["ask"], one.options["triple"]) for one in made] == wanted
         evaluated = {one.id for one in made[::2]}
         left = proposer(ProposerContext(0, 0, groups, held_out=lambda task, ids=evaluated: task.id in ids))
         assert [one.task for one in left] == made[1::2]
         for task, (ask, triple) in zip(made, wanted, strict=True):
             assert task.options["role"] == f"solve {ask}"
+            if ask == "induction":
+                shown = [f"f({x}) = {y!r}" for x, y in zip(triple[1], triple[2], strict=True)]
+                assert [line for line in task.prompt.splitlines() if line.startswith("f(")] == shown[:2]
+                assert task.prompt.startswith("so\n")
+                assert triple[0] not in task.prompt
+                assert task.gold == f"```python\n{triple[0]}\n```"
+                continue
             hidden = "output" if ask == "deduction" else "input"
             value = repr(triple[2])
             assert f"```{hidden}\n" not in task.prompt.partition("Write")[0]
             assert f"```python\n{triple[0]}\n```" in task.prompt
             assert (f"```input\n{triple[1]}\n```" in task.prompt) is (ask == "deduction")
             assert task.gold == f"```{hidden}\n{value if ask == 'deduction' else triple[1]}\n```"
+    assert len(drawn) > 2 or fill != 3
 
 
-@reference("proposer", "azr_propose", tasks=[1, 3, 0], references=[1, 0])
-def azr_propose(proposer: Part, tasks: int = 2, references: int = 3) -> None:
-    if tasks < 1 or references < 1:
+@reference(
+    "proposer", "azr_propose", tasks=[1, 2, 4, 0], references=[1, 0], asks=[("abduction",), ("induction", "deduction"), ()], inputs=[2, 1],
+)  # fmt: skip
+def azr_propose(
+    proposer: Part, tasks: int = 3, references: int = 3, asks: Sequence[str] = ("deduction", "abduction", "induction"), inputs: int = 10
+) -> None:  # fmt: skip
+    if tasks < 1 or references < 1 or inputs < 2 or not asks:
         refuses(lambda: proposer(ProposerContext(0, 0)))
         return
     prompts: set[str] = set()
     for seed in range(12):
         rng = random.Random(f"pool {seed}")
-        asks = [rng.choice(["deduction", "abduction"]) for _ in range(rng.choice([0, 1, 4, 9]))]
+        of = [rng.choice(["deduction", "abduction", "induction"]) for _ in range(rng.choice([0, 1, 4, 9]))]
         pool = [
             PooledTask(
                 Task("turnwise/Triples-v0", f"solve {k}", {"role": f"solve {ask}", "ask": ask, "triple": [f"def f(x):\n    return {k}", "0", k]}),
                 rng.choice(["azr_solve", "azr_solve", "rise"]),
                 0,
             )
-            for k, ask in enumerate(asks)
+            for k, ask in enumerate(of)
         ]  # fmt: skip
         made = [one.task for one in proposer(ProposerContext(seed, 3, (), pool))]
-        kinds = [("deduction", "abduction")[n % 2] for n in range(tasks)]
+        kinds = [asks[(3 * tasks + n) % len(asks)] for n in range(tasks)]
         assert [one.options["role"] for one in made] == [f"propose {ask}" for ask in kinds]
         assert [one.options["number"] for one in made] == [3 * tasks + n for n in range(tasks)]
         for task, ask in zip(made, kinds, strict=True):
@@ -257,13 +295,22 @@ def azr_propose(proposer: Part, tasks: int = 2, references: int = 3) -> None:
             known = {
                 one.task.options["triple"][0]
                 for one in pool
-                if one.task.options["ask"] == ask and one.by == "azr_solve"
+                if one.by == "azr_solve"
+                and (one.task.options["ask"] == ask or (ask == "induction" != one.task.options["ask"]))
+                and one.task.options["ask"] != "induction"
             }
+            if ask == "induction":
+                assert len(shown) == 1
+                assert {*shown} <= (known or {"def f(x):\n    return x"})
+                assert f"Write {inputs} inputs" in task.prompt
+                assert task.options["inputs"] == inputs
+                assert task.gold.startswith("```input\n" + f"{task.options['given']}\n" * inputs + "```")
+                continue
             assert len(shown) == len({*shown}) == (min(references, len(known)) or 1)
             assert {*shown} <= (known or {"def f(x):\n    return x"})
             assert task.prompt.count("```output\n") == len(shown)
         prompts |= {one.prompt for one in made}
-    assert len(prompts) > 4
+    assert len(prompts) > (4 if tasks > 1 else 3)
 
 
 def whole_law(name: str, part: Part, formula: Part) -> None:
