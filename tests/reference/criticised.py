@@ -98,8 +98,8 @@ CRITICAL = (
 NAMED = ({1, 3}, {2}, set[int](), set[int](), {4, 17})
 
 
-@reference("judge", "epo", policy=["another"])
-def epo(judge: Part, policy: str = "") -> None:
+@reference("judge", "epo_strategic", policy=["another"])
+def epo_strategic(judge: Part, policy: str = "") -> None:
     groups = judged_groups()
     groups.append([dataclasses.replace(one, seed=one.seed + 1) for one in groups[0]])
     found, questions = asked(judge, groups, lambda question, before: chance(question).choice(CRITICAL))

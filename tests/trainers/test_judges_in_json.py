@@ -30,7 +30,7 @@ SAID: dict[str, tuple[Any, str, set[float]]] = {
     "critic": ({"explanation": LIE, "wrong": [2]}, "WRONG: 2", {0.0, 1.0}),
     "principles": ({"turns": TURNS}, "TURN 2: 1/2\nTURN 1: 3/2", {0.0, 0.5}),
     "rubric": ({"criteria": [{"number": 1, "met": True}]}, "CRITERION 1: yes", {1.0}),
-    "epo": ({"explanation": LIE, "critical": [1]}, "CRITICAL: 1", {0.0, 1.0}),
+    "epo_strategic": ({"explanation": LIE, "critical": [1]}, "CRITICAL: 1", {0.0, 1.0}),
     "rlbff": ({"explanation": LIE, "answer": "yes"}, "ANSWER: yes", {1.0}),
 }
 BROKEN = [

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import get_component
-from turnwise.trainers.judge.epo import paid
+from turnwise.trainers.judge.epo_strategic import paid
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch, with_calls
 from turnwise.trainers.recipe.load import check_recipe
@@ -459,7 +459,7 @@ def test_a_verifier_makes_pairs_between_two_stages_of_grpo() -> None:
 EPO = {
     "suite": "advised:shop/quick",
     "rollout": {"opponents": {"actor": "self"}},
-    "judge": "epo",
+    "judge": "epo_strategic",
     "reward": [
         {"name": "from_signal", "signal": "critical"},
         {"name": "weighted", "weights": {"critical": 1}},

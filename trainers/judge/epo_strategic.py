@@ -27,8 +27,8 @@ def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
     return {"critical": (wave(p) > 0) * turns_of(p)}
 
 
-@component("judge", "epo", paper="2502.12486", gives=("critical",), stand_in=_stand_in)
-async def epo(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[Group]:
+@component("judge", "epo_strategic", paper="2502.12486", gives=("critical",), stand_in=_stand_in)
+async def epo_strategic(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[Group]:
     """1 on each turn that a policy calls critical, the outcome on the last turn, 0 on all others.
 
     EPO (Liu et al. 2025): a process reward model reads a dialogue with its outcome and picks the turns by which it came so far; the outcome
@@ -40,9 +40,9 @@ async def epo(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[
 
     >>> paid("It asked.\\nCRITICAL: 2, 4, 9", 4, 0.8), paid("CRITICAL: none", 2, 0.0)
     ([0.0, 1.0, 0.0, 0.8], [0.0, 0.0])
-    >>> from turnwise.trainers.credit.epo_strategic import epo_strategic
+    >>> from turnwise.trainers.credit import epo_strategic as credit
     >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
-    >>> rounded(epo_strategic(turn_batch([[0, 1, 0, 0.8]])), 4)
+    >>> rounded(credit.epo_strategic(turn_batch([[0, 1, 0, 0.8]])), 4)
     [[0.99, 1.0, 0.4439, 0.4484]]
 
     Raises:
