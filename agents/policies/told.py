@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
 from turnwise.registry import component
 
+_WORD = re.compile(r"\w+")
 MOST = 200
 """Turns after which a solution is given up."""
 KEPT = 4096
@@ -96,13 +98,13 @@ def solution_from(history: History, acts: Sequence[Message] = ()) -> list[Messag
 def verb_of(act: Message | str) -> str:
     """The kind of an act: the tools that it calls, or its first word.
 
-    >>> verb_of(Message("assistant", "search red mug")), verb_of("buy"), verb_of("")
+    >>> verb_of(Message("assistant", "search[red mug]")), verb_of("buy it"), verb_of("")
     ('search', 'buy', '')
     """
-    if isinstance(act, str):
-        return (act.split() or [""])[0]
-    called = " ".join(call.name for call in act.tool_calls)
-    return called or (act.content.split() or [""])[0]
+    said, calls = (act, ()) if isinstance(act, str) else (act.content, act.tool_calls)
+    called = " ".join(call.name for call in calls)
+    found = _WORD.search(said)
+    return called or (found[0] if found else "")
 
 
 def plan(history: History) -> list[str]:

@@ -146,7 +146,7 @@ def test_a_simulated_search_has_tags_where_the_questions_have_them_and_no_other_
     gold = Task.from_json(task.options["around"]).gold["answers"][0]
     ended = env.step(f"<answer>{gold}</answer>")
     assert (ended.reward, ended.info["end"]) == (1.0, "solved")
-    for suite in ("shop/quick", "search/medium"):
+    for suite in ("shop/quick", "search/standard"):
         with pytest.raises(EnvError, match="no searches that an agent could answer"):
             get_suite(f"simulated:{suite}")
 

@@ -60,7 +60,7 @@ def heard(condition: str) -> tuple[list[list[str]], list[list[str]]]:
 
 @pytest.mark.parametrize("condition", ["plan", "knowledge"])
 def test_the_kinds_of_act_of_the_solution_stand_above_the_task(condition: str) -> None:
-    verbs = [act.split()[0] for act in acts()[TASKS[0].id]]
+    verbs = [act.partition("[")[0] for act in acts()[TASKS[0].id]]
     assert len(set(verbs)) < len(verbs) > 2
     shown, said = heard(condition)
     text = {"plan": "Plan : " + " , ".join(verbs), "knowledge": "Needed : " + " , ".join(sorted(set(verbs)))}
@@ -70,7 +70,7 @@ def test_the_kinds_of_act_of_the_solution_stand_above_the_task(condition: str) -
 
 
 def test_a_chain_asks_before_each_act_what_is_next_from_where_it_stands() -> None:
-    verbs = [act.split()[0] for act in acts()[TASKS[0].id]]
+    verbs = [act.partition("[")[0] for act in acts()[TASKS[0].id]]
     verbs.insert(1, verbs[1])  # after an act that does nothing, the same question again
     shown, said = heard("chain")
     assert len(shown) == len(verbs)

@@ -151,13 +151,13 @@ def sizes(attempts: int, together: int) -> list[int]:
     "judge", "urpo", policy=["another"], checked=[(), (JUDGING, "turnwise/Shop-v0")], together=[2, 8, 0, 9], also=[{"together": 1, "checked": ()}],
 )  # fmt: skip
 def urpo(judge: Part, policy: str = "", checked: Sequence[str] = (JUDGING,), together: int = 3) -> None:
-    from chat_server import said, serve
+    from chat_server import said, serve  # pyright: ignore[reportMissingImports]
 
     if not 1 <= together <= 8:
         assert "'urpo'" in refuses(lambda: asyncio.run(judge([])))
         return
     groups = [*answers_to("judging/verdict"), *judged_groups()]
-    groups.append(groups[2] + groups[3])
+    groups.append([*groups[2], *groups[3]])
     heard: list[list[dict[str, Any]]] = []
 
     def reply(request: dict[str, Any]) -> Any:

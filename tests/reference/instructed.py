@@ -97,7 +97,7 @@ class Renewed:
 @reference(
     "guide", "inspo", instructions=[("a b", "c"), ("only",), (), ("a", "a"), ("a", "")], temperature=[0.5, 0.0], every=[2, 0],
     writer=["scripted:echo"], failures=[1, 0], proxy=[0, -1],
-    also=[{"writer": "self", "every": 1, "proxy": 2}, {"writer": "self", "every": 1, "proxy": 0, "failures": 2},
+    also=[{"writer": "self", "every": 1, "proxy": 1, "instructions": tuple("abcdefghijkl")}, {"writer": "self", "every": 1, "proxy": 0, "failures": 2},
           {"writer": "scripted:echo", "every": 1, "instructions": ("a", "b", "c", "d", "e"), "temperature": 50.0}],
 )  # fmt: skip
 def inspo(
@@ -116,7 +116,12 @@ def inspo(
     assert guide.instead
     people: Sums = dict.fromkeys(instructions, (0.0, 0))
     failed: list[str] = []
-    turned, joined, left, updates = 0, 0, 0, [0, 1, every, every + 1, 2 * every, 2 * every + 1]
+    turned, joined, left, updates = (
+        0,
+        0,
+        0,
+        [0, 1, every, every + 1, 2 * every, 2 * every + 1, 3 * every, 4 * every],
+    )
     for number, update in enumerate(dict.fromkeys(updates)):
         answer = rng.choice(["be kind", f"new {number}", f" newer {number} ", " "])
         engine = Knowing(lambda hint, plan: rng.random() < 0.5, rng.choice([0, 1]), answer=answer, mark=TOLD)
@@ -132,6 +137,7 @@ def inspo(
                 new = [answer.strip()] if asked and answer.strip() not in ("", *renewed.stay) else []
             else:
                 tried = [told_to(one, engine) for one in rows.played[0][0]] if len(rows.played) > 1 else []
+                tried = tried if proxy else [text for text, *_ in now["earned"]]
                 new = [text for text in tried if text not in renewed.stay] if asked else []
                 assert len({*new}) == len(new) <= len(asked)
             people = renewed.join(rows, failed, new, proxy)
@@ -197,8 +203,8 @@ class Compares(Knowing):
         text = self.plain.renderer.tokenizer.decode(list(prompt_ids))
         if "Two agents tried" not in text:
             return await super().generate(prompt_ids, sampling, stop_ids=stop_ids, seed=seed)
-        self.questions.append(text)
-        a, b = points(text)
+        self.questions.append(str(text))
+        a, b = points(str(text))
         said = self.plain.renderer.tokenizer.encode(f"POINTS: {a} {b}", add_special_tokens=False)
         from turnwise.agents.core import Completion
 
@@ -239,7 +245,7 @@ def apohf(
     x = [[1 / len(one) ** 0.5 if word in one else 0.0 for word in every] for one in said]
     pairs: list[tuple[int, int]] = []
     seen = set[tuple[int, int]]()
-    for update in range(7):
+    for update in range(6):
         engine = Compares(lambda hint, plan: rng.random() < 0.5, rng.choice([0, 1]), mark=TOLD)
         size = [5, 4, 1, 2][update % 4]
         rows = on_riddles(

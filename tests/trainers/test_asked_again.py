@@ -16,10 +16,12 @@ pytest.importorskip("torch")
 from turnwise import registry
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
+from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError, RunError
-from turnwise.registry import component
+from turnwise.registry import component, get_component
+from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.recipe.load import check_recipe
-from turnwise.trainers.run.again import asked_again
+from turnwise.trainers.run.again import asked_again, replayed
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SamplerSetup, SeenGroup, example_setup
@@ -90,11 +92,21 @@ def test_added_episodes_are_played_logged_and_learned_again(
 
 
 def test_a_guide_that_replaces_failures_leaves_a_log_that_is_learned_again(
-    letters: dict[str, Any], tmp_path: Path
+    letters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row 247: a group that nobody solved, whose last row was played with solved examples, had its episodes added before."""
+    monkeypatch.setattr("letters.EARLY", frozenset("abcdefghijklmnopqrstuvwxyz"))  # half of a random model's
     rollout = {"groups": 4, "group_size": 2, "concurrency": 16, "sampler": {"name": "xrpo", "most": 6}}
-    recipe = {**letters, "rollout": rollout, "updates": 3, "guide": ["xrpo"], "checkpoint": {"every": 1}}
+    scratch = {**letters["model"]["scratch"], "context": 1024}
+    recipe = {
+        **letters,
+        "model": {"scratch": scratch},
+        "rollout": rollout,
+        "updates": 3,
+        "guide": ["xrpo"],
+        "checkpoint": {"every": 1},
+        "evaluate": {"every": 3, "dev": 2, "test": 2},
+    }
     train(recipe, out=tmp_path / "run", preflight=False, log=lambda line: None)
     episodes = [one for one in LogReader(tmp_path / "run" / "episodes.jsonl.zst") if one.update is not None]
     helped = [
@@ -102,9 +114,34 @@ def test_a_guide_that_replaces_failures_leaves_a_log_that_is_learned_again(
         for one in episodes
         if any(turn.reply.source == "guide/xrpo" for turn in one.episode.trajectory.turns)
     ]
-    assert any(one.episode.success for one in helped), "else it would be as before"
-    assert set(Counter((one.update, one.group) for one in episodes).values()) > {2}
+    assert helped
+    assert max(Counter((one.update, one.group) for one in episodes).values()) > 2
     assert relearn(tmp_path / "run").equal[-1] == 3
+
+
+def test_what_a_guide_played_in_place_of_a_failure_counts_as_one() -> None:
+    """Else a group that nobody solved would look less certain, and have been given other episodes."""
+    options = {"phases": 1, "each": 2, "bonus": 0.0}
+    sampler = get_component("sampler", "xrpo").build(options)(example_setup(groups=2, group_size=4))
+    asked = sampler.plan(0, 0, 2)
+    ends = [[EndReason.FAILED] * 9, [EndReason.SOLVED, *[EndReason.FAILED] * 8]]
+    every = [[episode([0.0], end=end) for end in some] for some in ends]
+    requests = asked
+    while True:
+        played = [group[: one.episodes] for one, group in zip(requests, every, strict=True)]
+        wanted = asked_again(sampler, 0, requests, played)
+        if wanted == requests:
+            break
+        requests = wanted
+    solved = episode([1.0], end=EndReason.SOLVED)
+    (turn,) = solved.trajectory.turns
+    by_guide = replace(turn, reply=turn.reply._replace(source="guide/xrpo"))
+    helped = replace(solved, trajectories={"agent": replace(solved.trajectory, turns=(by_guide,))})
+    sizes = [one.episodes for one in requests]
+    for row, same in ((helped, True), (solved, False)):
+        logged = [[row, *every[0][1 : sizes[0]]], every[1][: sizes[1]]]
+        found = replayed(sampler, 0, asked, logged)
+        assert ([one.episodes for one in found] == sizes) is same
 
 
 def test_it_may_neither_change_tasks_nor_take_episodes_back() -> None:
