@@ -28,7 +28,7 @@ KEPT = 4096
 """Episodes whose texts are kept."""
 
 Told = Callable[[History], Sequence[str]]
-"""What stands above each observation so far, that of the first turn first; no more than there are."""
+"""Texts above the observations so far, that of the first turn first; no more than there are."""
 
 
 @dataclass

@@ -13,6 +13,7 @@ There is no vocabulary: statements are written by the families of exercises.
     kernel       what runs in the sandbox                 runner       runs programs there
     mutants, quality      wrong programs, and how many of them the tests expose
     triples      programs, inputs and outputs that a policy proposes and solves
+    triple_parts, induction  their blocks; programs that are found from what they give
     small_triples         the same by chance, for small models
     battery/, attacks     agents that attack instead of solving
 """

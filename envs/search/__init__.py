@@ -13,6 +13,7 @@ forms         the forms of questions about it              phrases    how questi
 village       a little world in few words
 corpus, index, embed, library    passages, BM25, search by meaning, all of them in memory or on disk
 remote, server                   Search-R1's protocol
+simulated     questions whose searches an agent answers
 rivals                           searchers that understand nothing, for the fairness table
 cache, bench                     files that are made once; how fast search is
 """

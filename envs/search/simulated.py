@@ -28,7 +28,7 @@ LONGEST = 2000
 """Characters of a result that the agent reads."""
 RULES = "You are a search engine without an index. Write what is known about the query, in a few sentences."
 RECALLS = 0.7
-"""How often the demonstrator answers with what a result says."""
+"""The chance that the demonstrator answers with what a result says."""
 
 
 class SimulatedState(NamedTuple):

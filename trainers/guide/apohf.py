@@ -21,7 +21,7 @@ from turnwise.trainers.kit.bounds import not_below_zero
 
 Vector = Sequence[float]
 Pairs = Mapping[tuple[int, int], int]
-"""How often the first of two instructions was preferred to the second."""
+"""Counts by pair: the first of two instructions was preferred to the second so often."""
 STEPS = 200
 """Of gradient descent; the loss is smooth and convex, and each step is as long as it may be."""
 
@@ -45,7 +45,7 @@ class Apohf:
     >>> [round(i, 4) for i in indices([[1, 0], [0, 1], [0.6, 0.8]], [0.4, 0.7, 0.5], {(0, 1): 1}, 1.0, 0.1)]
     [1.7484, 0.7, 1.103]
     >>> from math import log
-    >>> round(chance(0.7 - 0.4), 4), round(-log(chance(0.7 - 0.4)), 4)
+    >>> round(preference(0.7 - 0.4), 4), round(-log(preference(0.7 - 0.4)), 4)
     (0.5744, 0.5544)
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(Apohf(), "shop/quick", groups=1, size=2)
@@ -115,7 +115,7 @@ class Apohf:
         return [a - b for a, b in await compared(policy, [(first[0], second[0]) for first, second in both])]
 
     def state(self) -> PartState:
-        """How often which instruction was preferred to which."""
+        """Counts by pair, the preferred instruction first."""
         return PartState({"preferred": [[*pair, times] for pair, times in self.preferred.items()]})
 
     def restore(self, state: PartState) -> None:
@@ -132,7 +132,7 @@ def worths(words: Sequence[Vector], preferred: Pairs, decay: float) -> list[floa
         slope = [decay * x for x in w]
         for (better, worse), times in preferred.items():
             apart = [a - b for a, b in zip(words[better], words[worse], strict=True)]
-            pull = times / total * chance(-_dot(w, apart))
+            pull = times / total * preference(-_dot(w, apart))
             slope = [s - pull * d for s, d in zip(slope, apart, strict=True)]
         w = [x - step * s for x, s in zip(w, slope, strict=True)]
     return [_dot(w, x) for x in words]
@@ -141,7 +141,7 @@ def worths(words: Sequence[Vector], preferred: Pairs, decay: float) -> list[floa
 def indices(
     words: Sequence[Vector], worth: Vector, preferred: Pairs, exploration: float, decay: float
 ) -> list[float]:
-    """What each instruction may be worth beside the best, the less sure the more."""
+    """Upper bounds of what each instruction is worth beside the best, the less sure the higher."""
     best = words[[*worth].index(max(worth))]
     known = [
         decay + sum(times * (words[i][d] - words[j][d]) ** 2 for (i, j), times in preferred.items())
@@ -153,8 +153,8 @@ def indices(
     ]
 
 
-def chance(apart: float) -> float:
-    """σ: how likely one is preferred that is worth so much more."""
+def preference(apart: float) -> float:
+    """σ, the chance that one is preferred that is worth so much more."""
     return 1 / (1 + exp(-apart))
 
 

@@ -20,7 +20,7 @@ INSTRUCTIONS = (
     "Make a plan first, and keep to it.",
     "Check what you did before you end.",
 )
-"""What an agent may be told before any task, where instructions compete."""
+"""Told to an agent before any task, where instructions compete."""
 
 
 @dataclass

@@ -62,7 +62,7 @@ async def epo_strategic(groups: Sequence[Group], *, policy: str = "openai:judge"
 
 
 def paid(answer: str, turns: int, outcome: float) -> list[float]:
-    """What so many turns earn by an answer and the outcome of the last."""
+    """Pay of so many turns by an answer, and by the outcome on the last."""
     lines = re.findall(r"^[^\w\n>]*CRITICAL:[^\w\n]*(none\b|\d[\d, ]*)", answer, re.MULTILINE | re.IGNORECASE)
     named = {int(n) for n in re.findall(r"\d{1,6}", lines[-1])} if lines else set[int]()
     return [*(float(k in named) for k in range(1, turns)), outcome]
