@@ -157,7 +157,7 @@ def urpo(judge: Part, policy: str = "", checked: Sequence[str] = (JUDGING,), tog
         assert "'urpo'" in refuses(lambda: asyncio.run(judge([])))
         return
     groups = [*answers_to("judging/verdict"), *judged_groups()]
-    groups.append([*groups[2], *groups[3]])
+    groups += [[*groups[2], *groups[3]], [*groups[2], groups[3][0]]]
     heard: list[list[dict[str, Any]]] = []
 
     def reply(request: dict[str, Any]) -> Any:

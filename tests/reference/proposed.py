@@ -243,6 +243,7 @@ def azr_solve(proposer: Part, fill: int = 0) -> None:
         assert len({*added}) == len(added) == min(4, max(0, fill - len(made)))
         assert {*added} <= {one.task.prompt for one in kept if one.by == "azr_solve"}
         drawn.add(tuple(sorted(added)))
+        assert len(proposer(ProposerContext(seed, 0, (), kept))) == min(4, fill)
         assert [(one.options["ask"], one.options["triple"]) for one in made] == wanted
         evaluated = {one.id for one in made[::2]}
         left = proposer(ProposerContext(0, 0, groups, held_out=lambda task, ids=evaluated: task.id in ids))

@@ -52,6 +52,7 @@ def xrpo(make: Part, shots: int = 2, pool: int = 64) -> None:
     if min(shots, pool) < 1:
         assert "guide 'xrpo'" in refuses(make)
         return
+    assert make().replaces_failures
     guide, rng, kinds = make(), Random(0), set[str]()
     memory, elsewhere = list[list[str]](), {"other/Env": [["Riddle", "nothing"]]}
     guide.restore(PartState({**elsewhere}))
