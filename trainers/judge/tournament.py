@@ -56,8 +56,11 @@ async def compared(judge: Policy, pairs: Sequence[tuple[Episode, Episode]]) -> l
     for pair in pairs:
         one, two = map(transcript, pair)
         questions += [QUESTION.format(first=one, second=two), QUESTION.format(first=two, second=one)]
-    said = [points(answer) for answer in await ask(judge, questions, form=POINTS)]
-    return [(a + c, b + d) for (a, b), (d, c) in zip(said[::2], said[1::2], strict=True)]
+    said = iter([points(answer) for answer in await ask(judge, questions, form=POINTS)])
+    found: list[tuple[float, float]] = []
+    for (a, b), (d, c) in zip(said, said, strict=True):
+        found.append((a + c, b + d))
+    return found
 
 
 def points(answer: str) -> tuple[float, float]:
