@@ -163,16 +163,17 @@ def inspo(
 
 def likeliest(x: list[list[float]], pairs: list[tuple[int, int]], decay: float) -> list[float]:
     """Worths under the least mean of −log σ(h(better) − h(worse)) and decay/2·|w|², by Newton's steps of one coordinate at a time."""
-    w = [0.0 for _ in x[0]]
+    w, off = [0.0 for _ in x[0]], [[b - c for b, c in zip(x[i], x[j], strict=True)] for i, j in pairs]
+    ahead = [0.0 for _ in pairs]  # w·off
     for _ in range(60):
         for d in range(len(w)):
-            slope, bend = decay * w[d], decay
-            for i, j in pairs:
-                p = 1 / (1 + exp(sum(a * (b - c) for a, b, c in zip(w, x[i], x[j], strict=True))))
-                off = x[i][d] - x[j][d]
-                slope -= p * off / len(pairs)
-                bend += p * (1 - p) * off * off / len(pairs)
+            p = [1 / (1 + exp(margin)) for margin in ahead]
+            slope = decay * w[d] - sum(a * o[d] for a, o in zip(p, off, strict=True)) / max(1, len(pairs))
+            bend = decay + sum(a * (1 - a) * o[d] ** 2 for a, o in zip(p, off, strict=True)) / max(
+                1, len(pairs)
+            )
             w[d] -= slope / bend
+            ahead = [margin - slope / bend * o[d] for margin, o in zip(ahead, off, strict=True)]
     return [sum(a * b for a, b in zip(w, row, strict=True)) for row in x]
 
 

@@ -41,7 +41,8 @@ async def _rank(judge: Policy, group: Group) -> Group:
     asked = counting(group)
 
     async def compare(x: int, y: int) -> tuple[float, float]:
-        return (await compared(judge, [(group[asked[x]], group[asked[y]])]))[0]
+        (found,) = await compared(judge, [(group[asked[x]], group[asked[y]])])
+        return found
 
     places = await standings(len(asked), compare)
     told = list(group)
