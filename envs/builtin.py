@@ -106,6 +106,10 @@ FILE_ENVS = {
         "turnwise.envs.search.simulated:SimulatedEnv",
         "Questions whose searches an agent answers, from what it remembers (simulated:SUITE).",
     ),
+    "turnwise/Refined-v0": (
+        "turnwise.envs.roles.refined:RefinedEnv",
+        "An attempt that is accepted after a look back, or cut at a turn and made anew from there, around any pure world (refined:SUITE).",
+    ),
     "foreign/ReasoningGym-v0": (
         "turnwise.envs.foreign.reasoning_gym:ReasoningGymEnv",
         "reasoning-gym's generated questions, judged by its data sets (turnwise worlds add reasoning-gym).",
@@ -164,6 +168,7 @@ FORMS = {
     "advised": "turnwise.envs.roles.advised:advised_suite",
     "pair": "turnwise.envs.roles.pair:pair_suite",
     "simulated": "turnwise.envs.search.simulated:simulated_suite",
+    "refined": "turnwise.envs.roles.refined:refined_suite",
     "triples": "turnwise.envs.code.triples:triples_suite",
     "impossible": "turnwise.envs.registry:impossible_suite",
     "canary": "turnwise.envs.registry:canary_suite",

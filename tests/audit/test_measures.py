@@ -33,6 +33,7 @@ from turnwise.trainers.audit.logs.flaws import FLAWS, replayed
 from turnwise.trainers.audit.logs.horizon import of_ways, samples, with_samples
 from turnwise.trainers.audit.logs.horizon import table as horizon_table
 from turnwise.trainers.audit.logs.order import path, spearman
+from turnwise.trainers.audit.logs.rejection import rejection
 from turnwise.trainers.audit.logs.signed_mass import signed_mass
 from turnwise.trainers.audit.logs.similarity import similarity
 from turnwise.trainers.audit.logs.spread import deviation, spread
@@ -181,6 +182,69 @@ def test_unseen_mass_is_the_share_of_choices_without_a_success() -> None:
     wanted = np.mean([1 - reached(tuple(float(x) for x in word), 2) for word in words.values()])
     assert found.value("groups of 2 without a success") == pytest.approx(wanted)
     assert found.data["never"] == ["c"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_early_rejection_loses_is_within_its_bound_where_errors_are_normal(seed: int) -> None:
+    """Each figure once more by numpy; and by the mean over many tasks the share that is lost is no more than the bound."""
+    rng, expand = np.random.default_rng(seed), 1 + seed % 4
+    tasks = {}
+    for i in range(30 if seed else 300):
+        final = rng.normal(size=int(rng.integers(2, 9))).round(1 if seed else 9)
+        rows = [
+            [*(x + rng.normal(size=3) / np.arange(1, 4)), x][: 4 if seed == 0 else int(rng.integers(2, 5))]
+            for x in final
+        ]
+        tasks[f"t{i}"] = [[*row[:-1], x] for row, x in zip(rows, final, strict=True)]
+    tasks["alike"] = [[0.1, 1.0], [0.3, 1.0]]
+    log = logged(
+        {
+            t: [episode([turn(signals={"v": x}) for x in row], solved=True) for row in rows]
+            for t, rows in tasks.items()
+        }
+    )
+    found = rejection(log, score="v", expand=expand)
+    told = [rows for rows in tasks.values() if np.ptp([row[-1] for row in rows])]
+    for turns in (1, 2, 3):
+        early = [np.array([row[:turns][-1] for row in rows]) for rows in told]
+        final = [np.array([row[-1] for row in rows]) for rows in told]
+        apart = [e - f for e, f in zip(early, final, strict=True)]
+        noise = np.sqrt(sum(np.var(x) * len(x) for x in apart) / sum(len(x) - 1 for x in apart))
+        lost, bound = [], []
+        for e, f in zip(early, final, strict=True):
+            kept = np.argsort(-e, kind="stable")[: max(1, len(e) // expand)]
+            lost.append(not np.isin(f.max(), f[kept]))
+            gap = f.max() - np.unique(f)[-2]
+            bound.append(min(1, (len(f) - 1) * np.exp(-((gap / noise) ** 2) / 4)))
+        centred = [np.concatenate([x - x.mean() for x in both]) for both in (early, final)]
+        after = f"after {turns} turn{'s' * (turns > 1)}"
+        assert found.value(f"σ {after}") == pytest.approx(noise)
+        assert found.value(f"ρ {after}") == pytest.approx(np.corrcoef(*centred)[0, 1])
+        assert found.value(f"best try lost {after}") == pytest.approx(np.mean(lost))
+        assert found.value(f"bound {after}") == pytest.approx(np.mean(bound), abs=1e-4)
+        if seed == 0:
+            assert np.mean(lost) <= np.mean(bound)
+    assert [*found.curves[0].x] == [1, 2, 3]
+
+
+def test_early_rejection_says_what_it_lacks() -> None:
+    many = [episode([turn(signals={"v": x}) for x in row], solved=True) for row in ([0.1, 0.4], [0.2, 0.9])]
+    short = [episode([turn(signals={"v": x})], solved=True) for x in (0.0, 1.0)]
+    alike = [episode([turn(signals={"v": 0.0}), turn(signals={"v": 1.0})], solved=True)] * 2
+    for tries, options, why in (
+        (many, {}, "reject nothing"),
+        (many, {"score": "v", "expand": 0}, "reject nothing"),
+        (many, {"score": "v", "wanted": 0.0}, "reject nothing"),
+        (short, {"score": "v"}, "no try|No try"),
+        (alike, {"score": "v"}, "one and the same"),
+    ):
+        with pytest.raises(TurnwiseError, match=why):
+            rejection(logged({"a": tries}), **options)  # type: ignore[arg-type]
+    said = rejection(logged({"a": many}), score="v", wanted=1.0, allowed=1.0).said
+    assert "τ ≥ 2 of 2.0 turns" in said[0]
+    assert "it is so from 1 on" in said[0]
+    assert "from turn 1 on" in said[1]
+    assert "never allows" in rejection(logged({"a": many}), score="v", allowed=1e-9).said[1]
 
 
 @pytest.mark.parametrize("seed", range(10))

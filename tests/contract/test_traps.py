@@ -12,7 +12,7 @@ from turnwise.trainers.kit.toy_batches import rounded, turn_batch
 COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, with a constant, or not at all: their judge did
     "gae", "gae_truncated", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
     "reinforce_pp", "vine", "spo_chain", "gae_token", "gae_bilevel", "prime", "capo",
-    "dcpo", "ota", "rlvmr", "epo_strategic", "trr", "grounded", "think_rm", "reinforce",
+    "dcpo", "ota", "rlvmr", "epo_strategic", "trr", "grounded", "think_rm", "reinforce", "alphamath",
 }  # fmt: skip
 
 

@@ -50,6 +50,9 @@ def play(form: str, within: str, **policies: Heard) -> Episode:
         "pair:household/easy",
         "pair:calc/easy",
         "simulated:search/quick",
+        "refined:shop/quick",
+        "refined:calc/easy",
+        "refined:household/easy",
     ],
 )
 def test_a_world_with_roles_keeps_the_contract_of_environments(suite: str) -> None:
@@ -149,6 +152,51 @@ def test_a_simulated_search_has_tags_where_the_questions_have_them_and_no_other_
     for suite in ("shop/quick", "search/standard"):
         with pytest.raises(EnvError, match="no searches that an agent could answer"):
             get_suite(f"simulated:{suite}")
+
+
+class Refines(Heard):
+    """Says these before it is asked whether its attempt is right, those then, and plays gold after a cut or where it has nothing to say."""
+
+    def __init__(self, first: list[str], then: list[str]) -> None:
+        super().__init__()
+        self.first, self.then = [*first], [*then]
+
+    async def act(self, history: History) -> Reply:
+        said = history.observation[-1].content
+        if "of yours and what came after" in said:
+            self.first = []
+        asked = said.endswith("accept or cut ?") or "say accept" in said
+        lines = self.then if asked else self.first
+        self.say = lines.pop(0) if lines else ""
+        return await super().act(history)
+
+
+def test_an_attempt_is_accepted_or_cut_once_and_what_stands_is_paid() -> None:
+    """Search-R2: the prefix before the cut is kept, what came after counts for nothing, and a second way stands."""
+    looks = Refines([], ["accept"])
+    episode = play("refined", "shop/quick", agent=looks)
+    plain = [str(turn.action) for turn in episode.trajectory.turns[:-1]]
+    assert episode.success
+    assert episode.trajectory.total_reward == 1.0
+    assert all(f"{n} > {act}" in looks.heard[-1] for n, act in enumerate(plain, 1))
+    bad = ["nothing of use"] * 60
+    for first, said, solved in (
+        (bad, "cut 1", True), (plain[:2] + bad, "Cut  3", True), (bad, "accept", False), (plain, "cut 2", True),
+    ):  # fmt: skip
+        looks = Refines(first, ["hm", "cut 0", "cut 99", said])
+        episode = play("refined", "shop/quick", agent=looks)
+        turns = episode.trajectory.turns
+        assert (episode.success, episode.trajectory.total_reward) == (solved, float(solved))
+        at = next(k for k, heard in enumerate(looks.heard) if heard.endswith("accept or cut ?"))
+        assert [turn.bad_action for turn in turns[at : at + 4]] == [True] * 3 + [False]
+        assert not any(turn.reward for turn in turns[: at + 3])
+        if said != "accept":
+            number = int(said.split()[-1])
+            assert f"Turn {number} of yours" in looks.heard[at + 4]
+            assert [str(turn.action) for turn in turns[at + 4 :]] == plain[number - 1 :], (
+                "it goes on where it was"
+            )
+            assert looks.heard[number - 1].splitlines()[-1] in looks.heard[at + 4]
 
 
 def test_tasks_around_others_hold_them_and_worlds_that_are_not_pure_are_refused() -> None:

@@ -7,7 +7,7 @@ paid before the end. Tabular policy, real learner arithmetic.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,6 +28,10 @@ TRAPPED = {  # rules that do not learn the second toy, and must be seen not to
     "epo_strategic": "a trajectory is divided by its own largest return, so leaving is worth as much as the prize",
     "pure": "it climbs the smallest reward, which is 0.2 for leaving and 0 for opening a door",
 }
+
+GROWN = {
+    "propa"
+}  # rules that compare the turns of one state, to which several must have come: those that did the same are one
 
 BEST_OF = {"pass_at_k": PEERS}  # it climbs the best of eight, which is sure long before a single one is
 
@@ -210,6 +214,10 @@ def rule(credit: str) -> Callable[[TurnBatch], Any]:
     name, *shapes = credit.split()
 
     def shaped(batch: TurnBatch) -> Any:
+        if name in GROWN:
+            assert batch.tokens is not None
+            edge_BK = (1.0 + batch.tokens.token_RT) * batch.mask_BK  # a turn is one token, its action
+            batch = replace(batch, signals={**batch.signals, "edge": edge_BK})
         found = get_component("credit", name).build({})(batch)
         for shape in shapes:
             found = get_component("shape", shape).build({})(found, batch)

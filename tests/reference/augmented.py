@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import json
 from collections.abc import Sequence
 from random import Random
@@ -196,6 +197,125 @@ def tempflow(make: Part) -> None:
     assert all(one.outcome.counts for one in second)
     for group in parting(make, 3, 2, 0, Watched, room=1):
         assert [(one.outcome, len(one.trajectory.turns)) for one in group] == [(Outcome.LIMIT, 0)] * 2
+
+
+@reference(
+    "guide", "rest_rl", least=[0.0, 0.45, -0.1], best=[0.4], share=[0.2, 1.0, 0.0, 1.1], decay=[0.3, 0.0, 1.1],
+    also=[{"decay": 1.0, "share": 1.0}],
+)  # fmt: skip
+def rest_rl(
+    make: Part, least: float = 0.05, best: float = 0.9, share: float = 0.5, decay: float = 0.95
+) -> None:
+    """Groups that differ and of which one is good are gone on with from a state of that one, more of them the longer it is."""
+    if least < 0 or not 0 < share <= 1 or not 0 < decay <= 1:
+        assert "guide 'rest_rl'" in refuses(lambda: begun_again(make, 3, 0, 0))
+        return
+    asked, times = dict[tuple[int, int], list[int]](), 150
+    for update in range(times):
+        most = 6 if update else 1
+        given, found, player = begun_again(make, most, 0, update, Asked)
+        assert [[*map(id, group)] for group in found] == [[*map(id, group)] for group in given], "it stays"
+        for point in player.wanted:
+            place = next(
+                (n, i) for n, group in enumerate(given) for i, one in enumerate(group) if one is point.episode
+            )
+            asked.setdefault(place, []).append(point.turn)
+        assert update or not asked
+    prompts = next(n for n in range(1, 7) if n >= share * 6 - 1e-9)
+    total = sum(decay**i for i in range(6))
+    for n, group in enumerate(given):
+        earned = {i: one.trajectory.total_reward for i, one in enumerate(group) if one.outcome.counts}
+        apart = mean([(x - mean([*earned.values()])) ** 2 for x in earned.values()]) ** 0.5 if earned else 0.0
+        rows = [row for m, row in asked if m == n]
+        if not earned or apart < least - 1e-6 or max(earned.values()) < best - 1e-6:
+            assert not rows
+            continue
+        (row,) = rows
+        assert row == max(earned, key=lambda i: (earned[i], -i))
+        for k in range(1, 6):
+            chance = prompts / (prompts + 1) * decay ** (k - 1) / total
+            fair(asked[n, row].count(k), times - 1, chance)
+        assert {*asked[n, row]} <= {1, 2, 3, 4, 5}
+    if (least, best, share, decay) == (0.05, 0.9, 0.5, 0.95):
+        plays_on(make)
+
+
+def plays_on(make: Part) -> None:
+    """What is reached is played on from by all of the group, and what was before is read."""
+    again = 0
+    for update in range(1, 3):
+        given, found, _ = begun_again(make, 6, 0, update)
+        for old, new in zip(given, found, strict=True):
+            if [*new] == [*old]:
+                continue
+            again += 1
+            (k,) = {[turn.weight for turn in one.trajectory.turns].index(1.0) for one in new}
+            source = max(
+                (one for one in old if one.outcome.counts), key=lambda one: one.trajectory.total_reward
+            )
+            before = [turn.reply for turn in source.trajectory.turns[:k]]
+            for one in new:
+                assert [turn.weight for turn in one.trajectory.turns] == [float(n >= k) for n in range(6)]
+                assert [turn.reply for turn in one.trajectory.turns[:k]] == before
+            assert len({str(one.trajectory.turns[k].action) for one in new}) == len(new) == 3
+            assert not {one.seed for one in new} & {one.seed for one in old}
+    assert again > 1
+
+
+class Asked(Watched):
+    """Keeps the moments that it is asked for, and comes to none of them again."""
+
+    wanted: list[Any]
+
+    async def moments(self, wanted: Any) -> Any:
+        self.wanted = [*wanted]
+        return [None for _ in wanted]
+
+
+@functools.cache
+def coin() -> ModelPolicy:
+    engine = Coin("", 1, "")
+    return ModelPolicy(engine, engine.plain.renderer, Sampling(max_tokens=200))  # pyright: ignore
+
+
+@functools.cache
+def earning(most: int, seed: int) -> list[Group]:
+    """Groups that earned something: as much as is asked, one more a little less, all the same, or less than is asked; members are lost."""
+    pondering()
+    groups = asyncio.run(
+        chain(RolloutRunner(coin(), as_is), plan_groups(f"pondering/{most}", len(EARNED), 3, seed))
+    )
+    paid = [
+        [
+            replace_turns(one, lambda turns, x=x: paid_instead(turns, x))
+            for one, x in zip(group, earned, strict=True)
+        ]
+        for group, earned in zip(groups, EARNED, strict=True)
+    ]
+    paid[0][0] = dataclasses.replace(paid[0][0], outcome=Outcome.INFRA_ERROR)
+    paid[1] = [dataclasses.replace(one, outcome=Outcome.INFRA_ERROR) for one in paid[1]]
+    return [*paid]
+
+
+EARNED = (
+    (1.0, 0.0, 0.9),
+    (1.0, 0.0, 0.0),
+    (0.9, 1.0, 1.0),
+    (1.0, 1.0, 1.0),
+    (0.89, 0.0, 0.5),
+    (0.91, 0.9, 0.9),
+    (0.3, 0.0, 0.0),
+)
+"""Of each member of each group."""
+
+
+def begun_again(
+    make: Part, most: int, seed: int, update: int, kind: type[Any] = Watched
+) -> tuple[list[Group], list[Group], Any]:
+    policy, given = coin(), earning(most, seed)
+    player = kind(RolloutRunner(policy, as_is), policy, {}, seed, update)
+    player.played, player.lost, player.alone, player.wanted = [], None, None, []
+    return given, asyncio.run(make(player, given)), player
 
 
 def parting(

@@ -58,6 +58,12 @@ def band_law(name: str, part: Part, formula: Part) -> None:
     assert part(batch, given, low=0.5, high=0.5).tolist() == [1.0, 1.0]
 
 
+def rest_rl_law(name: str, part: Part, formula: Part) -> None:
+    """Also a bound that is none."""
+    LAWS["filter"](name, part, formula)
+    refuses(lambda: part(turn_batch([[1.0], [0.0]]), torch.zeros(2, 1), least=-0.1))
+
+
 def nft_law(name: str, part: Part, formula: Part) -> None:
     """Also where a token has become far likelier: up to e^10 times, by hand, for the one success of a group of four."""
     LAWS["loss"](name, part, formula)
@@ -107,6 +113,7 @@ _LAWS: dict[tuple[str, str], Law] = {
     ),
     ("filter", "ranked"): ranked_law,
     ("filter", "band"): band_law,
+    ("filter", "rest_rl"): rest_rl_law,
     ("loss", "nft"): nft_law,
     ("loss", "siren"): siren_law,
     ("shape", "pro_grpo"): pro_grpo_law,

@@ -93,10 +93,16 @@ def progress(make: Part) -> None:
     assert gaps["progress_error of trajectories"] == [b for b, of in enumerate(values) for _ in of]
 
 
-@reference("signal", "value", expectile=[0.9, 0.2, 0.0, 1.0])
-def value(make: Part, expectile: float = 0.5) -> None:
-    if expectile in (0, 1):
+@reference(
+    "signal", "value", expectile=[0.9, 0.2, 0.0, 1.0], fit=["fork_value"], form=["verifier"],
+    also=[{"fit": "fork_value", "form": "verifier"}],
+)  # fmt: skip
+def value(make: Part, expectile: float = 0.5, fit: str = "", form: str = "value") -> None:
+    if expectile in (0, 1) or (form == "verifier" and expectile != 0.5):
         refuses(lambda: make(signal_setup(get_component("signal", "value"))))
+        return
+    if fit or form == "verifier":
+        fitted(make, expectile, fit, form)
         return
     batch, groups = scene()
     entry, see = get_component("signal", "value"), context("value")
@@ -166,6 +172,74 @@ def value(make: Part, expectile: float = 0.5) -> None:
             leaning = [math.sqrt(2 * (1 - expectile if far > 0 else expectile)) * far for far in expected]
             near([gaps["value_error"]], [leaning], f"gap, {critic}")
             assert gaps[f"value_error of {'tokens' if 'token_value' in needs else 'turns'}"] == []
+
+
+def fitted(make: Part, expectile: float, fit: str, form: str) -> None:
+    """To what a strategy measured, or to returns; as a chance by its own cross-entropy, by torch's."""
+    batch, groups = scene()
+    entry, see = get_component("signal", "value"), context("value")
+    of = {"each token": {"value", "token_value", fit}, "is to be fitted": {"value"}}
+    for said, needs in of.items() if fit else [("each token", {"token_value"})]:
+        setup = dataclasses.replace(signal_setup(entry), needs=frozenset(needs))
+        assert said in refuses(lambda setup=setup: make(setup))
+    lengths, K = [int(n) for n in batch.turns.length_B.tolist()], batch.turns.mask_BK.shape[1]
+    told = [[0.7, 0.2, 0.9], [0.6, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.8], [0.5, 0.0], [0.51, 0.4]]
+    told_BK = torch.zeros(len(lengths), K)
+    for b, n in enumerate(lengths):
+        told_BK[b, :n] = torch.tensor((told[b] + told[0])[:n])
+    model = see.learner.model
+    for high in (0.0, 0.6):  # in the second case nothing is above a half
+        given_BK = (told_BK - high).clamp(min=0.0 if high == 0 else 0.01) * batch.turns.mask_BK
+        turns = dataclasses.replace(
+            batch.turns, signals={"fork_value": given_BK}, reward_BK=batch.turns.reward_BK.abs() / 4
+        )
+        setup = dataclasses.replace(
+            signal_setup(entry), needs=frozenset({"value", *([fit] if fit else [])}), critic="returns"
+        )
+        signal = make(setup)
+        lively(signal.module)
+        state = [
+            [
+                signal.module(hidden_of(model, row(batch, r))[t][None]).item()
+                for r, t in (_before(batch, b, k) for k in range(n))
+            ]
+            for b, n in enumerate(lengths)
+        ]
+        assert form == "value" or all(0 < x < 1 for of in state for x in of)
+        found = measured(signal, dataclasses.replace(see, renderer=None), batch, groups)  # pyright: ignore
+        near(of_turns(found.turn["value"], batch), state, "value")
+        rewards = [x[:n] for x, n in zip(turns.reward_BK.tolist(), lengths, strict=True)]
+        aims = [
+            [given_BK[b, k].item() if fit else sum(rewards[b][k:]) for k in range(n)]
+            for b, n in enumerate(lengths)
+        ]
+        gaps = all_gaps(signal, see, batch._replace(turns=turns), torch.zeros(batch.turns.mask_BK.shape))
+        pairs = [list(zip(v, g, strict=True)) for v, g in zip(state, aims, strict=True)]
+        if form == "value":
+            wanted = [
+                math.sqrt(2 * (1 - expectile if v > g else expectile)) * (v - g)
+                for of in pairs
+                for v, g in of
+            ]
+        else:
+            shown = [[k for k in range(len(g)) if 0.0 not in g[:k]] for g in aims]
+            sides = [g[k] > 0.5 for g, ks in zip(aims, shown, strict=True) for k in ks]
+            each = {
+                side: 0.5 * len(sides) / sides.count(side) if len({*sides}) == 2 else 1.0 for side in sides
+            }
+            wanted = [
+                math.sqrt(each[g > 0.5] * divergence(g, v)) * (1 if v >= g else -1) if k in ks else 0.0
+                for of, ks in zip(pairs, shown, strict=True)
+                for k, (v, g) in enumerate(of)
+            ]
+        near([gaps["value_error"]], [wanted], f"gap of {form}", 1e-4)
+        assert gaps["value_error of turns"] == []
+
+
+def divergence(of: float, by: float) -> float:
+    """KL of one coin from another; a target beyond 1 is one that never fails."""
+    of = min(1.0, of)
+    return sum(x * math.log(x / y) for x, y in ((of, by), (1 - of, 1 - by)) if x > 0)
 
 
 @functools.cache

@@ -299,6 +299,17 @@ def band(
     return [float(low <= share(i) <= high) for i in range(len(r))]
 
 
+@reference("filter", "rest_rl", least=[0.0, 0.3, 0.5])
+def rest_rl(r: Ragged, A: list[list[list[float]]], least: float = 0.05) -> list[float]:
+    """The population's deviation of a group, by differences of pairs."""
+
+    def deviation(i: int) -> float:
+        among = [r.returns[j] for j in r.peers(i)]
+        return mean([(x - y) ** 2 / 2 for x in among for y in among]) ** 0.5
+
+    return [float(deviation(i) >= least - 1e-6) for i in range(len(r))]
+
+
 @reference("filter", "ranked", keep=["power", "best"], power=[3.0, 1.0])
 def ranked(
     r: Ragged, A: list[list[list[float]]], keep: str = "best_worst", power: float = 2.0
@@ -434,6 +445,33 @@ def from_signal(
         if solved and not e.solved:
             q = [0.0 for _ in q]
         found.append([a + weight * b for a, b in zip(e.total(), q, strict=True)])
+    return found
+
+
+@reference(
+    "reward", "search_r2", signal=["rlbff", "standing"], threshold=[0.8], acts=[("look",), ("ask", "look"), ()],
+    also=[{"signal": "standing", "threshold": 1.1, "acts": ("ask",)}],
+)  # fmt: skip
+def search_r2(
+    group: list[Played],
+    signal: str = "principle",
+    threshold: float = 0.5,
+    acts: tuple[str, ...] = ("search",),
+) -> list[list[float]]:
+    """R = outcome·(1 + share of useful searches), the second part on the last turn."""
+    found: list[list[float]] = []
+    for e in group:
+        q = [2 * x if signal == "standing" else x for x in e.signal]
+        kinds = [
+            x
+            for x, calls in zip(q, e.calls, strict=True)
+            if not acts or {name for name, _ in calls} & {*acts}
+        ]
+        bonus = mean([float(x >= threshold) for x in kinds]) if kinds else 0.0
+        row = e.total()
+        if row:
+            row[-1] += bonus * sum(e.paid["outcome"])
+        found.append(row)
     return found
 
 

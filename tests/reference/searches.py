@@ -70,6 +70,11 @@ def least_turns(rho: float, length: int) -> int:
     return next(t for t in range(1, length + 1) if (t / length) ** 0.5 >= rho - 1e-9)
 
 
+def risk(tries: int, lead: float, noise: float) -> float:
+    """Early rejection (39): (N − 1)·exp(−Δ²/4σ²), one by one of those that may come first."""
+    return math.fsum(math.exp(-0.25 * (lead / noise) ** 2) for _ in range(1, tries))
+
+
 def allowed(rewards: Sequence[float], mask: Sequence[int], budget: int) -> list[int]:
     """Saffron (182): the best of what is not masked, one after the other."""
     found: list[int] = []

@@ -63,6 +63,7 @@ import single_tokens  # noqa: F401
 import single_turns  # noqa: F401
 import staged  # noqa: F401
 import tempered  # noqa: F401
+import towards  # noqa: F401
 import trees  # noqa: F401
 import two_stages  # noqa: F401
 import vocabulary  # noqa: F401

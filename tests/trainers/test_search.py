@@ -264,7 +264,10 @@ PAID_LAST = (
 """Of recipes: what pays turns before the last, by which reward, and what pays the last alone."""
 
 
-def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["value", "verifier"])
+def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(
+    form: str, tmp_path: Path
+) -> None:
     torch = pytest.importorskip("torch")
     sys.path.insert(0, str(Path(__file__).parent))
     from signals_by_hand import measured, signals
@@ -285,11 +288,12 @@ def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(t
     (episode,) = run_episodes(
         [Request(next(iter(suite_tasks(get_suite("shop/quick"), Split.TRAIN, 1))), 5)], policy
     )
-    value = signals("value", "value")
+    value = signals("value", "value", form=form)
     (head,) = value.heads
+    layers = head.module.layers if form == "value" else head.module.chance
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        torch.nn.init.normal_(head.module.layers[3].weight)
+        torch.nn.init.normal_(layers[3].weight)
     learner = Learner(load_model(toy_model(), torch.device("cpu")), OptimizerOptions(), heads=value.heads)
     wanted = measured(value, learner, collate([[episode]]), context=2048).turns.signals["value"][0].tolist()
     checkpoint = save_checkpoint(tmp_path / "checkpoints", 1, learner, {}, tokenizer, chat, {})
@@ -301,6 +305,7 @@ def test_the_value_of_a_state_is_what_the_run_that_trained_the_head_would_read(t
     found = asyncio.run(scorer.score(None, [*states, over]))  # pyright: ignore[reportArgumentType]
     assert len({round(x, 3) for x in wanted}) == len(wanted)
     assert found == pytest.approx([*wanted, wanted[-1]], abs=1e-5)
+    assert form == "value" or all(0 < x < 1 for x in found)
     recipe = checkpoint.resolve().parents[1] / "recipe.yaml"
     for said, by in PAID_EARLY:
         recipe.write_text(said)

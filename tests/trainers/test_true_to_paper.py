@@ -326,6 +326,27 @@ ROWS: dict[str, dict[str, Any]] = {
     },
     "28 PCL": {"rollout": {"sampler": "pcl"}, "credit": "dr_grpo"},
     "190 Fleming-R1": {"rollout": {"sampler": "fleming"}},
+    "53 PAV, with its verifier": {
+        "rollout": {"strategy": {"name": "vine", "forks": 20}}, "credit": "pav",
+        "signals": [{"name": "value", "form": "verifier", "fit": "fork_value"}],
+    },
+    "99 AlphaMath": {
+        "rollout": {"strategy": "alphamath", "group_size": 31}, "credit": "alphamath", "loss": ["nll"], "correction": "none",
+        "signals": [{"name": "value", "fit": "tree_value"}],
+    },
+    "54 PROPA": {
+        "rollout": {"strategy": "propa", "group_size": 31}, "credit": {"name": "propa", "trains": "value"},
+        "signals": [{"name": "value", "form": "verifier", "fit": "tree_value"}],
+    },
+    "217 Search-R2": {
+        "suite": "refined:shop/quick", "judge": {"name": "rlbff", "of": "turns"}, "reward": {"name": "search_r2", "signal": "rlbff"},
+        "credit": "grpo", "rollout": {"group_size": 5},
+    },
+    "260 ReST-RL": {"guide": ["rest_rl"], "filter": "rest_rl"},
+    "260 ReST-RL, its value": {
+        "rollout": {"strategy": {"name": "alphamath", "wrong": 0}, "group_size": 31}, "credit": "alphamath", "loss": ["nll"], "correction": "none",
+        "signals": [{"name": "value", "fit": "tree_value"}],
+    },
 }  # fmt: skip
 
 
@@ -343,11 +364,31 @@ def test_the_recipe_of_a_row_is_read(row: str) -> None:
             r"(?s)exit_at, exit_segment, exit_trunk, which a guide gives.*Add guide: \[anytime\]",
         ),
         ({"guide": [{"name": "tempflow", "loss": ["nll"]}]}, "has a loss of its own"),
+        ({"rollout": {"strategy": "alphamath", "group_size": 8}, "credit": "dr_grpo"}, "share turns"),
+        ({"credit": "propa"}, r"(?s)need edge.*rollout.strategy"),
     ],
 )
 def test_a_half_of_a_row_that_means_nothing_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(RecipeError, match=said):
         check_recipe({**SHOP, **changes})
+
+
+def test_propa_compares_boosted_shares_and_imitates_in_phases_between() -> None:
+    """Row 54: labels of 0, 0.5224, 0.7472 and 1 over their sample deviation; and phases in which right ways are imitated."""
+    imitates = {"credit": {"name": "alphamath", "trains": "value"}, "loss": ["nll"], "correction": "none"}
+    stages = [
+        {"name": "compares", "updates": 4, "set": {}},
+        {"name": "imitates", "updates": 4, "set": imitates},
+        {"name": "again", "updates": 4, "set": {}},
+    ]
+    recipe = check_recipe({**SHOP, **ROWS["54 PROPA"], "phases": stages})
+    kinds = [(one.recipe.credit.name, [loss.name for loss in one.recipe.loss]) for one in phases_of(recipe)]
+    assert kinds == [("propa", ["clip"]), ("alphamath", ["nll"]), ("propa", ["clip"])]
+    edge = [[0], [1], [1], [1], [1], [2], [2], [0]]  # of the last four episodes two went one way
+    paid = [[0], [1], [0], [0], [0], [1], [0], [1]]
+    credit: Any = build_parts(recipe).credit(turn_batch(paid, signals={"edge": edge}))
+    found = [credit[0, 0], *(credit[i : i + n, 0].sum() for i, n in ((1, 4), (5, 2), (7, 1)))]
+    assert [float(x) for x in found] == pytest.approx([-1.3332, -0.1057, 0.4225, 1.0164], abs=1e-4)
 
 
 ROUNDS = {

@@ -349,3 +349,19 @@ class ValueHead(nn.Module):
     def forward(self, hidden_ND: Tensor) -> Tensor:
         """V of each state, (N,), in float32."""
         return self.layers(hidden_ND.detach().float())[:, 0]
+
+
+class ChanceHead(nn.Module):
+    """The chance of success from the state before a turn: a value head between 0 and 1."""
+
+    def __init__(self, width: int, *, seed: int = 0) -> None:
+        super().__init__()
+        self.chance = ValueHead(width, seed=seed).layers
+
+    def logits(self, hidden_ND: Tensor) -> Tensor:
+        """The logit of the chance, (N,), in float32."""
+        return self.chance(hidden_ND.detach().float())[:, 0]
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        """The chance, (N,), in float32."""
+        return self.logits(hidden_ND).sigmoid()

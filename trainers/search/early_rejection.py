@@ -19,6 +19,17 @@ def least_turns(correlation: float, length: int) -> int:
     return max(1, math.ceil(correlation**2 * length - 1e-9))
 
 
+def risk(tries: int, lead: float, noise: float) -> float:
+    """A bound on the chance that the best of N tries is given up: (N − 1)·exp(−Δ²/4σ²).
+
+    Δ is its lead at the end, and σ the deviation of the errors of partial scores, which falls with τ. Above 1 it says nothing.
+
+    >>> round(risk(16, 1.5, 0.5), 4), risk(4, 1.0, 0.0)
+    (1.581, 0.0)
+    """
+    return (tries - 1) * math.exp(-(lead**2) / (4 * noise**2)) if noise else 0.0
+
+
 @component("search", "early_rejection", paper="2508.01969", needs=("scorer",), forks=True)
 async def early_rejection(
     searcher: Searcher, *, n: int = 8, expand: int = 4, correlation: float = 0.6
@@ -27,8 +38,9 @@ async def early_rejection(
 
     After early rejection by partial rewards (there τ tokens of a step, here τ turns of an episode): a partial score
     correlates with the final one by ρ ≈ √(τ/L), so that τ = ρ²·L turns are played, L those of plain play. Going on M ways
-    needs forks; with M = 1 each try that stays is played to its end. In training, tries that were rejected would have to
-    count as failures; strategies see no scorer while they play, and it is left out there.
+    needs forks; with M = 1 each try that stays is played to its end. The best is lost with a chance of at most
+    (N − 1)·exp(−Δ²/4σ²), which `turnwise audit log PATH --measure rejection` sets beside what was lost (`risk`). In training, tries
+    that were rejected would have to count as failures; strategies see no scorer while they play, and it is left out there.
 
     >>> from turnwise.trainers.search.toy import toy_search
     >>> options = "early_rejection:n=4,expand=2"

@@ -7,15 +7,7 @@ import math
 from turnwise.registry import component
 from turnwise.trainers.search.core import Searcher, SearchNode
 from turnwise.trainers.search.tree import TreeNode, grow
-
-
-def puct(value: float, prior: float, above: int, visits: int, c: float = 1.5) -> float:
-    """Q + c · prior · √N_parent / (1 + N).
-
-    >>> round(puct(0.4, 0.5, 10, 3), 4)
-    0.9929
-    """
-    return value + c * prior * math.sqrt(above) / (1 + visits)
+from turnwise.trainers.strategy.alphamath import puct
 
 
 def prior_of(node: SearchNode, siblings: int) -> float:

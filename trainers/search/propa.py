@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from turnwise.registry import component
 from turnwise.trainers.search.core import Searcher
 from turnwise.trainers.search.tree import TreeNode
-
-
-def ucb(mean: float, above: int, visits: int, c: float = 1.0) -> float:
-    """V/n + c · √(2 ln N_parent / n); ∞ where nothing was counted yet.
-
-    >>> round(ucb(0.75, 10, 4), 4), round(ucb(0.5, 10, 2), 4), ucb(0.0, 10, 0)
-    (1.823, 2.0174, inf)
-    """
-    return mean + c * math.sqrt(2 * math.log(max(1, above)) / visits) if visits else math.inf
+from turnwise.trainers.strategy.propa import ucb
 
 
 @component("search", "propa", needs=("scorer",), forks=True)

@@ -3,54 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from turnwise.trainers.kit.tree_node import TreeNode as Node
 from turnwise.trainers.search.core import Searcher, SearchNode
 
-
-@dataclass(eq=False)
-class TreeNode:
-    """A node of a search tree.
-
-    Attributes:
-        node: the state.
-        parent, children: in the tree.
-        prior: of being chosen, by the policy.
-        visits, total: how many values were counted here, and their sum.
-        closed: nothing below is left to try.
-    """
-
-    node: SearchNode
-    parent: TreeNode | None = None
-    prior: float = 1.0
-    children: list[TreeNode] = field(default_factory=list["TreeNode"])
-    visits: int = 0
-    total: float = 0.0
-    closed: bool = False
-
-    @property
-    def mean(self) -> float:
-        """The mean of the values that were counted here; 0 if none was."""
-        return self.total / self.visits if self.visits else 0.0
-
-    def count(self, value: float) -> None:
-        """Count a value here and in all states before."""
-        at: TreeNode | None = self
-        while at is not None:
-            at.visits += 1
-            at.total += value
-            at = at.parent
-
-    def close(self) -> None:
-        """Close it, and what has only closed children before it."""
-        self.closed = True
-        at = self.parent
-        while at is not None and all(child.closed for child in at.children):
-            at.closed = True
-            at = at.parent
-
-
+TreeNode: TypeAlias = Node[SearchNode]
 Choose: TypeAlias = Callable[[TreeNode, TreeNode], float]
 """From a parent and its child to a number; the child with the largest is gone on from."""
 

@@ -16,7 +16,7 @@ from turnwise.plain_yaml import read_yaml
 from turnwise.trainers.search.core import Searcher, SearchNode
 
 if TYPE_CHECKING:
-    from turnwise.trainers.learn.model import ValueHead
+    from turnwise.trainers.learn.model import ChanceHead, ValueHead
 
 TOGETHER = 4096
 """Tokens of one forward pass, in which what states begin with alike is read once."""
@@ -151,23 +151,30 @@ def _paying_early(rewards: Sequence[Any], shaping: bool) -> str:
     return by
 
 
-def _head_of(folder: Path) -> ValueHead:
+def _head_of(folder: Path) -> ValueHead | ChanceHead:
     from safetensors.torch import load_file
 
-    from turnwise.trainers.learn.model import ValueHead
+    from turnwise.trainers.learn.model import ChanceHead, ValueHead
 
     tensors = load_file(folder / "trainer.safetensors")
-    heads = [name.removesuffix("layers.3.weight") for name in tensors if name.endswith("/layers.3.weight")]
+    kinds: Sequence[tuple[str, type[ValueHead | ChanceHead]]] = (
+        ("layers", ValueHead),
+        ("chance", ChanceHead),
+    )
     heads = [
-        at for at in heads if at.startswith("parameter/") and tensors[f"{at}layers.3.weight"].shape[0] == 1
+        (name.removesuffix(f"{layers}.3.weight"), layers, kind)
+        for name, tensor in tensors.items()
+        for layers, kind in kinds
+        if name.startswith("parameter/") and name.endswith(f"/{layers}.3.weight") and tensor.shape[0] == 1
     ]
     if len(heads) != 1:
         raise TurnwiseError(
             f"{folder} holds {len(heads) or 'no'} value heads, and one is wanted.",
             "Train with a part that asks for a value alone, such as `credit: gae`.",
         )
-    own = {name.removeprefix(heads[0]): x for name, x in tensors.items() if name.startswith(heads[0])}
-    head = ValueHead(own["layers.0.weight"].shape[0])
+    ((at, layers, kind),) = heads
+    own = {name.removeprefix(at): x for name, x in tensors.items() if name.startswith(at)}
+    head = kind(own[f"{layers}.0.weight"].shape[0])
     head.load_state_dict(own)
     return head.eval()
 
