@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from turnwise import registry
 from turnwise.agents.evaluation.statistics import Estimate, Interval
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.compare.candidates import (
@@ -95,11 +96,18 @@ def test_every_method_of_every_plan_is_a_recipe(part: Callable[[str], Any], file
     pytest.importorskip("torch")
     from turnwise.trainers.recipe.load import load_recipe
 
-    plan = part("plan").read_plan(file)
-    for setting in plan.settings:
-        for method in plan.methods_of(setting):
-            asked = part("plan").asked_of(plan, part("plan").Cell(setting, method, 0))
-            load_recipe(asked["recipe"], asked["changes"])
+    before = {**registry._components}
+    try:
+        plan = part("plan").read_plan(file)
+        for setting in plan.settings:
+            for method in plan.methods_of(setting):
+                asked = part("plan").asked_of(plan, part("plan").Cell(setting, method, 0))
+                load_recipe(asked["recipe"], asked["changes"])
+    finally:  # parts of the plan's own (imports); other tests go over all there are
+        for key in [
+            k for k, entry in registry._components.items() if k not in before and str(LEARNING) in entry.file
+        ]:
+            del registry._components[key]
 
 
 def write_result(

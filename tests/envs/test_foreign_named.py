@@ -88,6 +88,7 @@ def test_each_form_of_a_benchmark_says_where_it_comes_from() -> None:
         "judging",
         "advised",
         "pair",
+        "refined",
         "simulated",
         "triples",
     }  # forms of suites that are here

@@ -32,7 +32,7 @@ from turnwise.trainers.judge.scripted import scripted
 from turnwise.trainers.kit import asking
 from turnwise.trainers.kit.asking import ask, made_judge
 from turnwise.trainers.kit.purse import JudgePurse, JudgeUse, PurseLimits, charged
-from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
+from turnwise.trainers.kit.reward_edits import part_total, replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.loop import train
@@ -175,6 +175,8 @@ LIES = "I did it.\nWRONG: none\nTURN 1: 1/1\nTURN 2: 1/1\nCRITERION 1: yes\nPOIN
 
 EVEN = {"tournament": 0.5, "pref_grpo": 0.5}
 """Of judges that compare, the value of an attempt that is as good as any other; of all others it is 0."""
+HANDED_ON = {"rlpt", "epo_strategic"}
+"""Judges that hand on what the world paid, where nobody is asked: no answer adds to it."""
 OWN_TESTS = {"par"}
 """Judges that need more than a policy."""
 
@@ -222,7 +224,8 @@ def test_no_reward_comes_of_a_judge_that(name: str, kind: str, groups: list[Grou
     gives = get_component("judge", name).gives
     values = [one[signal] for one in signals for signal in gives if signal in one]
     assert values
-    assert max(values) <= EVEN.get(name, 0.0)
+    paid = max(part_total(one.trajectory.turns, "outcome") for group in liars for one in group)
+    assert max(values) <= (paid if name in HANDED_ON else EVEN.get(name, 0.0))
 
 
 class Silent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil
 
@@ -22,6 +23,7 @@ from turnwise.trainers.kit.reward_edits import part_total, with_signals
 from turnwise.trainers.kit.stand_in import turns_of, wave
 
 HIGHEST = 10
+_WORD = re.compile(r"[^\W\d_]")
 
 
 def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
@@ -42,7 +44,7 @@ async def urpo(
     Kendall's τ for (judging/rank), and open-ended tasks, whose attempts it scores itself; the score is their reward within the group. Here ``checked`` names the environments
     whose outcome is believed, and tasks of any other are open-ended. ``together`` attempts of a group, or a few less, are scored at a time,
     in the words of judging/rank, so that what is learned there is what judges here; numbers from 0 to 10 are a tenth each, those beyond are cut, and an answer with
-    another count of them says 0 for all. An attempt is shown up to its last act. All is paid by
+    another count of them, or with words, says 0 for all. An attempt is shown up to its last act. All is paid by
     `reward: {name: own_probability, signal: self_score, weight: 1, format: 0}`. The phase that calibrates the referee first is a run without open-ended
     tasks, whose policy this one begins with.
 
@@ -94,8 +96,9 @@ def parts(attempts: int, together: int) -> list[int]:
 
 
 def scores(answer: str, attempts: int) -> list[float]:
-    """The scores of so many attempts, from 0 to 1."""
-    found = numbers(said(answer))
-    if len(found) != attempts:
+    """The scores of so many attempts, from 0 to 1; an answer that has words, as the question does, says nothing."""
+    told = said(answer)
+    found = numbers(told)
+    if len(found) != attempts or _WORD.search(told):
         return [0.0] * attempts
     return [min(1.0, max(0.0, x / HIGHEST)) for x in found]

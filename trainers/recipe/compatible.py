@@ -129,6 +129,12 @@ def _misfitting_context(recipe: Recipe) -> Iterator[RecipeProblem]:
             )
 
 
+def _givers_of(absent: frozenset[str] | set[str], seam: str, credit: str) -> list[str]:
+    """The parts of a kind that give any of these signals, first the one of a paper's own: it bears the name of its credit."""
+    found = [one.name for one in components(seam) if absent & {*one.gives}]
+    return sorted(found, key=lambda name: name != credit)
+
+
 def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
     if not recipe.loss:
         yield RecipeProblem("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
@@ -156,7 +162,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             ("strategy", repr(strategy.name), "rollout.strategy"),
             ("judge", named, "judge"),
         )
-        if (others := [other.name for other in components(seam) if absent & {*other.gives}])
+        if (others := _givers_of(absent, seam, recipe.credit.name))
     ]
     if lacking:
         yield RecipeProblem(

@@ -67,7 +67,7 @@ class ValueSignal(Signal):
     symbols: ClassVar = {
         "value": (
             "V, G, τ",
-            "a learned value of the state before turn k, what it is fitted to, and the option expectile (½: the square alone; a verifier has w_k·KL(G_k ‖ V(s_k)) instead)",
+            "a learned value of the state before turn k, what it is fitted to, and the option expectile (½: the square alone)",
         ),
         "token_value": (
             "V, G, τ",
