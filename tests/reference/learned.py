@@ -183,7 +183,7 @@ def fitted(make: Part, expectile: float, fit: str, form: str) -> None:
         setup = dataclasses.replace(signal_setup(entry), needs=frozenset(needs))
         assert said in refuses(lambda setup=setup: make(setup))
     lengths, K = [int(n) for n in batch.turns.length_B.tolist()], batch.turns.mask_BK.shape[1]
-    told = [[0.7, 0.2, 0.9], [0.6, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.8], [0.5, 0.0], [0.51, 0.4]]
+    told = [[0.7, 0.2, 0.9], [0.6, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.8], [0.5, 0.0], [0.51, 0.6]]
     told_BK = torch.zeros(len(lengths), K)
     for b, n in enumerate(lengths):
         told_BK[b, :n] = torch.tensor((told[b] + told[0])[:n])

@@ -44,10 +44,12 @@ class ValueSignal(Signal):
     (``critic="returns"``); with ``token_value`` token by token, else turn by turn. With ``expectile`` τ an error counts
     2·|τ − 1[G < V]| times its square: above ½, V leans to the best of what was seen, as for data of others (IQL, HIQL).
 
-    ``fit`` names what a strategy measured before each turn, and V is fitted to that: `fork_value`, the means of fresh rollouts (`vine`), or
-    `tree_value`, those of a tree. A search then reads it off the checkpoint (`--scorer value:CHECKPOINT`). ``form: verifier`` is the verifier of PAV (Setlur et al. 2024): V is
-    a chance, fitted by cross-entropy, on each trajectory's states up to the first whose target is 0 (its first pit), those above ½ and the others with
-    half of the weight each; theirs are 20 rollouts of each state, `{name: vine, forks: 20}`. Ours: one pit of each trajectory that is played.
+    ``fit`` names what a strategy measured before each turn, and V is fitted to that: `fork_value`, the means of fresh
+    rollouts (`vine`), or `tree_value`, those of a tree. A search then reads it off the checkpoint
+    (`--scorer value:CHECKPOINT`). ``form: verifier`` is the verifier of PAV (Setlur et al. 2024): V is a chance, fitted by
+    cross-entropy, on each trajectory's states up to the first whose target is 0 (its first pit), those above ½ and the
+    others with half of the weight each; theirs are 20 rollouts of each state, `{name: vine, forks: 20}`. Ours: one pit of
+    each trajectory that is played.
 
     >>> ValueSignal.objective["value"]
     'mean_k 2|τ − 1[G_k < V(s_k)]|·(V(s_k) − G_k)²'
