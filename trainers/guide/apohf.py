@@ -44,6 +44,8 @@ class Apohf:
 
     >>> [round(i, 4) for i in indices([[1, 0], [0, 1], [0.6, 0.8]], [0.4, 0.7, 0.5], {(0, 1): 1}, 1.0, 0.1)]
     [1.7484, 0.7, 1.103]
+    >>> [round(i, 4) for i in indices([[1, 0], [0, 1], [0.6, 0.8]], [0.4, 0.7, 0.5], {(0, 1): 2}, 1.0, 0.1)]  # compared twice
+    [1.3759, 0.7, 0.9364]
     >>> from math import log
     >>> round(preference(0.7 - 0.4), 4), round(-log(preference(0.7 - 0.4)), 4)
     (0.5744, 0.5544)

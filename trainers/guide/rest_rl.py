@@ -36,10 +36,10 @@ async def rest_rl(
 
     It changes the objective: tasks are trained from other first states than they are evaluated from.
 
-    Worked by hand: a best episode of 4 turns has 2 further prompts.
+    Worked by hand: a best episode of 4 turns has 2 further prompts, one of 5 has 3.
 
-    >>> further(4, 0.5), [round(w / sum(weights(4, 0.95)), 4) for w in weights(4, 0.95)]
-    (2, [0.2696, 0.2561, 0.2433, 0.2311])
+    >>> further(4, 0.5), further(5, 0.5), [round(w / sum(weights(4, 0.95)), 4) for w in weights(4, 0.95)]
+    (2, 3, [0.2696, 0.2561, 0.2433, 0.2311])
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(rest_rl, "shop/quick", groups=1, size=2)
     >>> guided == plain  # an untrained model solves nothing

@@ -286,7 +286,7 @@ def opened(recipe: Recipe) -> RunOptions:
         recipe.seed, _adapters(model.lora), model.gradient_checkpointing, descent(now.optimizer), now.needs,
         now.measured, now.sources, now.credit.component("credit").critic, now.teacher,
     )  # fmt: skip
-    scratch, shown, chats = model.scratch, (warm or WarmStart()).demonstrator, (warm or WarmStart()).chats
+    scratch, begins = model.scratch, warm or WarmStart()
     key = "model.scratch.context" if scratch else "engine.context_length"
     anew = bool(recipe.phases) or "optimizer.resets" in recipe.schedule
     return RunOptions(
@@ -295,9 +295,18 @@ def opened(recipe: Recipe) -> RunOptions:
             play, evaluate.dev, evaluate.test, evaluate.opponents, AFTER_WARM_START if warm else BEFORE
         ),
         WarmOptions(play, imitation(warm), warm.checkpoint_every) if warm else None,
-        ScratchOptions(play, recipe.suites, shown, chats, rollout.env_workers, scratch) if scratch else None,
+        ScratchOptions(play, recipe.suites, begins.demonstrator, begins.chats, rollout.env_workers, scratch)
+        if scratch
+        else None,
         PreflightOptions(
-            play, talk, roles, recipe.suites, shown if warm else "", recipe.reward, recipe.credit, key
+            play,
+            talk,
+            roles,
+            recipe.suites,
+            warm.demonstrator if warm else "",
+            recipe.reward,
+            recipe.credit,
+            key,
         ),
         DiskOptions(scratch, model.lora is not None, anew, recipe.checkpoint.keep),
         KeepOptions(recipe.checkpoint.every, recipe.checkpoint.keep, recipe.log.keep),
