@@ -220,12 +220,17 @@ def test_no_reward_comes_of_a_judge_that(name: str, kind: str, groups: list[Grou
     with serve(answer) as server:
         judge = made_judge(get_component("judge", name), {"policy": f"openai:{name}{kind[0]}@{server.url}"})
         judged = asyncio.run(judge(liars))
-    signals = [turn.signals for group in judged for one in group for turn in one.trajectory.turns]
     gives = get_component("judge", name).gives
-    values = [one[signal] for one in signals for signal in gives if signal in one]
+    values = [
+        (turn.signals[signal], part_total(one.trajectory.turns, "outcome"))
+        for group in judged
+        for one in group
+        for turn in one.trajectory.turns
+        for signal in gives
+        if signal in turn.signals
+    ]
     assert values
-    paid = max(part_total(one.trajectory.turns, "outcome") for group in liars for one in group)
-    assert max(values) <= (paid if name in HANDED_ON else EVEN.get(name, 0.0))
+    assert all(value <= (paid if name in HANDED_ON else EVEN.get(name, 0.0)) for value, paid in values)
 
 
 class Silent:
