@@ -22,7 +22,7 @@ worlds: install ## the interpreters of packages of others (2 GB), which make tes
 # docs/testing.md: the tiers, their times, and what `full` keeps beside what `test` runs.
 PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
-BUDGET = 850 # seconds of processor time, within which the dear tests are drawn; 0: all of them
+BUDGET = 760 # seconds of processor time, within which the dear tests are drawn; 0: all of them
 test: sandboxes browser ## tests, linter and type checker; BUDGET=0: all that is not full; CHANGED=1: what the changes since main can reach
 	@$(MAKE) --no-print-directory lint & lint=$$!; \
 	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(if $(RECORD),TURNWISE_TESTS_RECORD=benchmarks/tests.json )$(PYTEST) -m "not full" --budget $(if $(CHANGED),0,$(BUDGET)); tests=$$?; \
@@ -32,7 +32,7 @@ test: sandboxes browser ## tests, linter and type checker; BUDGET=0: all that is
 	@echo "Nothing is installed yet (.venv is missing): run make install once." >&2; exit 1
 
 test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than about a second each
-	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)" --budget 160
+	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)" --budget 130
 
 test-full: ## everything, in two halves; what each came to is in benchmarks/, to be committed
 	@$(MAKE) --no-print-directory test-full-1 test-full-2

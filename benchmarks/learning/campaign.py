@@ -34,7 +34,7 @@ from campaigning.cells import read_cell, write_cell
 from campaigning.plan import START, Cell, Plan, read_plan, start_of
 from campaigning.table import CONFIRM, SCREEN, choices, write_report
 
-from turnwise.errors import RecipeError, TurnwiseError
+from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 
 HERE = Path(__file__).resolve().parent
 _PAUSED = 130
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.stage == "report":
             print(write_report(plan, options.plan.stem, options.cells, options.into))
             return 0
-        waiting = cells_of(plan, options.stage, options.cells)
+        waiting = cells_of(plan, options.stage, options.cells, options.setting)
         return run_all(plan, waiting, options)
     except TurnwiseError as error:
         print(f"{error.cause}\n→ {error.remedy}", file=sys.stderr)
@@ -81,6 +81,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
                 "--budget", type=float, default=float("inf"), help="machine-hours of this call"
             )
             stage.add_argument("--retry", action="store_true", help="run again what failed")
+            stage.add_argument("--setting", action="append", help="this setting alone; may be repeated")
         stage.add_argument("--into", type=Path, help="the report's files without their ending")
     options = parser.parse_args(arguments)
     options.runs = options.runs or Path("runs") / options.plan.stem
@@ -88,14 +89,20 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def cells_of(plan: Plan, stage: str, cells: Path) -> list[Cell]:
+def cells_of(plan: Plan, stage: str, cells: Path, only: Sequence[str] | None = None) -> list[Cell]:
     """The cells of a stage, seed by seed, so that a spent budget leaves comparable ones.
 
+    Args:
+        only: settings to play. Processes that play different settings share a folder of runs.
+
     Raises:
-        TurnwiseError: a setting was not screened yet, and is to be confirmed.
+        TurnwiseError: a setting is unknown, or was not screened yet and is to be confirmed.
     """
     found: list[Cell] = []
-    for setting in plan.settings:
+    for name in only or ():
+        if name not in plan.settings:
+            raise NotFoundError("setting", name, plan.settings)
+    for setting in only or plan.settings:
         methods, seeds = plan.methods_of(setting), plan.screen.seeds
         if stage == CONFIRM:
             chosen = choices(plan, setting, cells)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import queue
+import select
 import signal
 import sys
 import threading
 import traceback
-from typing import IO, Any
+from typing import Any
 
 PROTOCOL = 1
 
@@ -28,30 +28,30 @@ def main() -> None:
     asked = os.fdopen(os.dup(0), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    # A forked child closes it, which would wait for ever for the thread that reads requests.
     sys.stdin = os.fdopen(nothing, encoding="ascii")
-    requests: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_read, args=(asked, requests), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(asked.fileno(),), daemon=True).start()
     world = None
-    while True:
-        request = requests.get()
+    for line in asked:
+        request = json.loads(line)
         try:
             if world is None:
                 world = _side(sys.argv[1]).SIDE()
             value = _answer(world, request)
-            line = json.dumps({"id": request["id"], "value": value})
+            said = json.dumps({"id": request["id"], "value": value})
         except Exception as error:  # noqa: BLE001 (a package may raise anything)
             traceback.print_exc()
-            said = traceback.format_exception_only(type(error), error)[-1].strip()
-            line = json.dumps({"id": request["id"], "error": said})
-        answers.write(line + "\n")
+            raised = traceback.format_exception_only(type(error), error)[-1].strip()
+            said = json.dumps({"id": request["id"], "error": raised})
+        answers.write(said + "\n")
         answers.flush()
+    os.killpg(0, signal.SIGKILL)
 
 
-def _read(asked: IO[bytes], requests: queue.Queue[dict[str, Any]]) -> None:
-    """Pass requests on, in a thread of its own: it sees that the parent is gone while a world computes."""
-    for line in asked:
-        requests.put(json.loads(line))
+def _end_with_parent(descriptor: int) -> None:
+    """See in a thread of its own that the parent is gone, also while a world computes."""
+    gone = select.poll()
+    gone.register(descriptor, 0)  # only that it was hung up; a thread that read, too, would cost each request a switch
+    gone.poll()
     os.killpg(0, signal.SIGKILL)
 
 

@@ -588,6 +588,15 @@ def test_a_spent_budget_runs_nothing(plan_file):
     assert not (plan_file.parent / "cells").exists()
 
 
+def test_one_setting_is_played_alone(plan_file):
+    more = ["--budget", "0", "--setting"]
+    for asked, words in (("tiny", "before tiny/grpo/0 is done"), ("tinny", "Did you mean 'tiny'?")):
+        done = subprocess.run(
+            command(plan_file, "screen", *more, asked), capture_output=True, text=True, check=False
+        )
+        assert words in done.stderr and done.returncode
+
+
 @pytest.mark.slow
 def test_a_budget_that_ends_within_a_cell_stops_it_and_writes_down_its_time(part, tmp_path):
     cell = part("plan").Cell("tiny", "grpo", 0)

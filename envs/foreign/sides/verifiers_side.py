@@ -28,7 +28,7 @@ class VerifiersSide:
     """One episode at a time: it waits wherever its program waits for a model."""
 
     def __init__(self) -> None:
-        self.asked: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self.asked: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.loop = asyncio.new_event_loop()
         self.envs: dict[str, vf.Env] = {}
         self.serving = contextlib.AsyncExitStack()
