@@ -38,6 +38,7 @@ class Sizes(NamedTuple):
 FEWER = {
     "grid/sokoban-hard": Sizes(60, 240),  # a level takes a fifteenth of a second to draw
     **{suite.name: Sizes(60, 300) for suite in horizon_suites()},
+    "household/day-15": Sizes(240, 1200),
     "household/day-30": Sizes(120, 600),  # days of orders, as those with horizon
     "household/day-100": Sizes(60, 300),
 }
