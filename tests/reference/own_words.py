@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -158,15 +158,6 @@ def is_of_answers(
         near(told_, wanted, f"{name} in {room}", 1e-5)
     empty = measured(signal, see, collate([[groups[1][2]]]), [[groups[1][2]]])
     assert empty.turn[name].shape == (1, 0)
-
-
-@reference("signal", "rlpr")
-def rlpr(signal: Part) -> None:
-    def rise(told: Mapping[int, list[float]], plain: Mapping[int, list[float]], b: int) -> float:
-        gain = mean([math.exp(x) for x in told[b]]) - mean([math.exp(x) for x in plain[b]])
-        return gain if gain > 0 else 0.0
-
-    is_of_answers(signal, "rlpr", thinking()[2].learner.model, rise)
 
 
 def other_model(seed: int) -> Any:

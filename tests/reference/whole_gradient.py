@@ -154,6 +154,44 @@ def verifree_signal(signal: Part, tag: str = "") -> None:
         refuses(lambda: signal(see, collate(groups), groups, tag="~~"), RunError)
 
 
+@reference("signal", "rlpr", tag=["click["])
+def rlpr_signal(signal: Part, tag: str = "") -> None:
+    def gain(told: Sequence[float], plain: Sequence[float]) -> float:
+        return max(0.0, mean([*map(math.exp, told)]) - mean([*map(math.exp, plain)]))
+
+    if not tag:
+        is_of_answers(
+            signal, "rlpr", thinking()[2].learner.model, lambda told, plain, b: gain(told[b], plain[b])
+        )
+        return
+    groups, see, acts = scene()
+
+    def logs(before: Sequence[int], answer: Sequence[int]) -> list[float]:
+        known = logits(see.learner.model, [*before, *answer])
+        return [known[len(before) + t - 1, token].item() for t, token in enumerate(answer)]
+
+    for a_tag in tags_of(acts[0]):
+        told = measured(functools.partial(signal, tag=a_tag), see, batch := collate(groups), groups)
+        wanted: list[list[float]] = []
+        for group, act in zip(groups, acts, strict=True):
+            for one in group:
+                turns, value = one.trajectory.turns, 0.0
+                if turns and (known := cut(see, turns[-1].reply.action_ids, act, a_tag)):
+                    ids, (kept, answer) = turns[-1].reply.action_ids, known
+                    before = [x for t in turns[:-1] for x in (*t.reply.prompt_ids, *t.reply.action_ids)]
+                    before += [*learned_under(turns[-1].reply), *ids[:kept]]
+                    text = see.tokenizer.decode([*ids])
+                    inside = text.rindex(a_tag) + len(a_tag) - len(see.tokenizer.decode([*ids[:kept]]))
+                    said = a_tag[: max(0, len(a_tag) - inside)]
+                    spoken = see.renderer.reply_ids(Message("assistant", said))[:-1] if said else ()
+                    alone = [*learned_under(turns[0].reply), *spoken]
+                    value = gain(logs(before, answer), logs(alone, answer))
+                wanted.append([value] * len(turns))
+        near(of_turns(told.turn["rlpr"], batch), wanted, f"rlpr {a_tag!r}", 1e-5)
+        assert any(x for one in wanted for x in one)
+    refuses(lambda: signal(see, collate(groups), groups, tag="~~"), RunError)
+
+
 @reference("source", "verifree", tag=["click["])
 def verifree_source(source: Part, tag: str = "") -> None:
     groups, see, acts = scene()

@@ -37,10 +37,11 @@ def solutions(
 
 
 class AnswerCut(NamedTuple):
-    """Tokens of a reply that stand for reasoning, and those of the right answer that follow them."""
+    """Tokens of a reply that stand for reasoning, and those of the right answer that follow them; ``led`` are those of the tag that were kept."""
 
     kept: int
     answer: tuple[int, ...]
+    led: tuple[int, ...] = ()
 
 
 def answer_cut(
@@ -69,7 +70,8 @@ def answer_cut(
     end = text.rindex(tag) + len(tag)
     kept = tokens_within(said, decode, end)
     begun = text[len(decode(list(said[:kept]))) : end]
-    return AnswerCut(kept, renderer.rest_ids(begun + act[act.rindex(tag) + len(tag) :]))
+    led = renderer.rest_ids(tag.removesuffix(begun))[:-1] if len(begun) < len(tag) else ()
+    return AnswerCut(kept, renderer.rest_ids(begun + act[act.rindex(tag) + len(tag) :]), led)
 
 
 def answer_ids(episode: Episode, solution: Sequence[Message], renderer: Renderer) -> tuple[int, ...]:

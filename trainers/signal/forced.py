@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from turnwise.trainers.kit.thoughts import thought_length
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, plain_rows
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.passes import PassPart
-from turnwise.trainers.signal.answers import answer_ids, solutions
+from turnwise.trainers.signal.answers import answer_cut, answer_ids, solutions
 from turnwise.trainers.signal.core import SignalContext
 
 Score: TypeAlias = Callable[[TokenRows], Tensor]
@@ -26,6 +26,28 @@ def right_answers(see: SignalContext, groups: Sequence[Group]) -> list[tuple[int
     plans = solutions(groups, see.env_options)
     found = [answer_ids(group[0], plan[-1:], see.renderer) for group, plan in zip(groups, plans, strict=True)]
     return [answer for group, answer in zip(groups, found, strict=True) for _ in group]
+
+
+class Forced(NamedTuple):
+    """By trajectory: tokens up to where its answer begins, those of the right answer, and those before it where there is no reasoning."""
+
+    contexts: dict[int, list[int]]
+    answers: dict[int, tuple[int, ...]]
+    bare: dict[int, list[int]]
+
+
+def cut_answers(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], tag: str) -> Forced:
+    """The right answer in place of each trajectory's own, by :func:`answer_cut`; a trajectory without its ``tag`` is left out."""
+    plans = solutions(groups, see.env_options)
+    tasks = [(group[0], plan) for group, plan in zip(groups, plans, strict=True) for _ in group]
+    found = Forced({}, {}, {})
+    for b, task in without_reasoning(batch).items():
+        before, said = last_turn(batch, b)
+        cut = answer_cut(*tasks[b], said, see.renderer, tag)
+        if cut is not None:
+            found.contexts[b], found.answers[b] = [*before, *said[: cut.kept]], cut.answer
+            found.bare[b] = [*task, *cut.led]
+    return found
 
 
 def forced(

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TrainingBatch
-from turnwise.trainers.signal.answers import answer_cut, solutions
 from turnwise.trainers.signal.core import Measured, SignalContext
-from turnwise.trainers.signal.forced import forced, last_turn, spread
+from turnwise.trainers.signal.forced import cut_answers, forced, spread
 
 
 @component("signal", "verifree", paper="2505.21493", gives=("verifree",), reads=("gold", "context"))
@@ -30,14 +29,6 @@ def verifree(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], 
     Raises:
         RunError: the last act of gold has no such tag.
     """
-    plans = solutions(groups, see.env_options)
-    tasks = [(group[0], plan) for group, plan in zip(groups, plans, strict=True) for _ in group]
-    contexts, answers = dict[int, list[int]](), dict[int, tuple[int, ...]]()
-    for b, (episode, plan) in enumerate(tasks):
-        if int(batch.turns.length_B[b]):
-            before, said = last_turn(batch, b)
-            cut = answer_cut(episode, plan, said, see.renderer, tag)
-            if cut is not None:
-                contexts[b], answers[b] = [*before, *said[: cut.kept]], cut.answer
-    told = forced(see.learner.score, contexts, answers, see.context)
+    cut = cut_answers(see, batch, groups, tag)
+    told = forced(see.learner.score, cut.contexts, cut.answers, see.context)
     return Measured({"verifree": spread(batch, {b: logp.sum().exp().item() for b, logp in told.items()})})
