@@ -20,6 +20,7 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
 from turnwise.registry import component
+from turnwise.tasks.core import digest
 
 _WORD = re.compile(r"\w+")
 MOST = 200
@@ -27,8 +28,8 @@ MOST = 200
 KEPT = 4096
 """Episodes whose texts are kept."""
 
-Told = Callable[[History], Sequence[str]]
-"""Texts above the observations so far, that of the first turn first; no more than there are."""
+Told = Callable[[History, Sequence[str]], Sequence[str]]
+"""Texts above the observations so far, that of the first turn first, no more than there are; those of one turn ago are given."""
 
 
 @dataclass
@@ -38,8 +39,8 @@ class ConditionedPolicy:
     name: str
     inner: Policy
     told: Told
-    known: OrderedDict[tuple[str, int, int], Sequence[str]] = field(
-        default_factory=OrderedDict[tuple[str, int, int], Sequence[str]]
+    known: OrderedDict[tuple[str, int, str], Sequence[str]] = field(
+        default_factory=OrderedDict[tuple[str, int, str], Sequence[str]]
     )
 
     @property
@@ -55,9 +56,12 @@ class ConditionedPolicy:
         return reply
 
     async def _texts(self, history: History) -> Sequence[str]:
-        key = (history.task.id, history.seed, len(history.turns))  # of an episode in flight
+        acts = [repr(turn.action) for turn in history.turns]  # branches of a tree share task and seed
+        key, last = ((history.task.id, history.seed, digest(some)) for some in (acts, acts[:-1]))
         if key not in self.known:
-            self.known[key] = await asyncio.to_thread(self.told, history)
+            self.known[key] = await asyncio.to_thread(
+                self.told, history, self.known.get(last, ()) if acts else ()
+            )
             while len(self.known) > KEPT:
                 self.known.popitem(last=False)
         return self.known[key]
@@ -107,23 +111,27 @@ def verb_of(act: Message | str) -> str:
     return called or (found[0] if found else "")
 
 
-def plan(history: History) -> list[str]:
+def plan(history: History, before: Sequence[str]) -> Sequence[str]:
     """The kinds of act of the solution, in order."""
+    if before:
+        return before
     verbs = [verb_of(act) for act in solution_from(history)]
     return [f"Plan : {' , '.join(verbs)}"]
 
 
-def knowledge(history: History) -> list[str]:
+def knowledge(history: History, before: Sequence[str]) -> Sequence[str]:
     """The kinds of act that the solution takes."""
+    if before:
+        return before
     verbs = {verb_of(act) for act in solution_from(history)}
     return [f"Needed : {' , '.join(sorted(verbs))}"]
 
 
-def chain(history: History) -> list[str]:
+def chain(history: History, before: Sequence[str]) -> list[str]:
     """Before each act, which kind of act is next on a solution from where the episode stands."""
     acts = [turn.action for turn in history.turns]
-    told: list[str] = []
-    for k in range(len(acts) + 1):
+    told = list(before)
+    for k in range(len(told), len(acts) + 1):
         left = solution_from(history, acts[:k])
         told.append(f"Question {k + 1} of {k + len(left)} : {verb_of(left[0])} ?" if left else "")
     return told
@@ -178,4 +186,4 @@ def _from_file(path: Path) -> Told:
     known = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     if not known or not all(isinstance(text, str) for text in known.values()):
         raise TurnwiseError(f"{path} has no texts by task.", 'Write {"TASK_ID": "text", …}.')
-    return lambda history: [str(known.get(history.task.id, ""))]
+    return lambda history, before: [str(known.get(history.task.id, ""))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from turnwise.agents.core import History, Reply
 from turnwise.agents.evaluation.evaluate import evaluate
 from turnwise.agents.policies.registry import fingerprint, make_policy
-from turnwise.agents.policies.told import CONDITIONS, ConditionedPolicy
+from turnwise.agents.policies.told import CONDITIONS, ConditionedPolicy, solution_from
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
@@ -78,6 +79,39 @@ def test_a_chain_asks_before_each_act_what_is_next_from_where_it_stands() -> Non
     for k, told in enumerate(shown):
         asked = [f"Question {j + 1} of {length[j]} : {verbs[j]} ?\n\n{said[j][0]}" for j in range(k + 1)]
         assert told == asked
+
+
+@pytest.mark.parametrize(("condition", "walks"), [("plan", 1), ("knowledge", 1), ("chain", None)])
+def test_the_solution_is_walked_once_or_once_for_each_turn(
+    condition: str, walks: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[int] = []
+
+    def counted(history: History, acts: Sequence[Message] = ()) -> list[Message | str]:
+        walked.append(len(acts))
+        return solution_from(history, acts)
+
+    monkeypatch.setattr("turnwise.agents.policies.told.solution_from", counted)
+    shown, _ = heard(condition)
+    assert len(walked) == (walks or len([texts for texts in shown if texts]))
+
+
+def test_attempts_that_share_a_task_and_a_seed_are_told_of_their_own_acts() -> None:
+    class Wavers(Hears):
+        """Its second attempt says nothing at first."""
+
+        async def act(self, history: History) -> Reply:
+            reply = await super().act(history)
+            first_again = not history.turns and len(self.shown) > 1
+            return Reply(Message("assistant", "look away")) if first_again else reply
+
+    wavers = Wavers()
+    policy = ConditionedPolicy("told", wavers, CONDITIONS["chain"])
+    for _ in range(2):
+        run_episodes([Request(TASKS[0], 1)], policy)
+    asked = [texts[1].partition(" ?")[0] for texts in wavers.shown if len(texts) == 2]
+    assert len(asked) == 2
+    assert len(set(asked)) == 2, "after an act that does nothing the solution is one act longer"
 
 
 def test_texts_by_task_come_from_a_file_and_are_of_the_policys_fingerprint(tmp_path: Path) -> None:
