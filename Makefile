@@ -32,7 +32,7 @@ test: sandboxes browser ## tests, linter and type checker; BUDGET=0: all that is
 	@echo "Nothing is installed yet (.venv is missing): run make install once." >&2; exit 1
 
 test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than about a second each
-	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)" --budget 130
+	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)" --budget 115
 
 test-full: ## everything, in two halves; what each came to is in benchmarks/, to be committed
 	@$(MAKE) --no-print-directory test-full-1 test-full-2

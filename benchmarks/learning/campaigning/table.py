@@ -179,8 +179,8 @@ def write_report(plan: Plan, name: str, cells: Path, into: Path) -> str:
         blocks = [block(plan, setting, stage, cells) for stage in (SCREEN, CONFIRM)]
         chosen = choices(plan, setting, cells)
         lines += [f"## {setting}", "", _about(plan, setting), ""]
-        for one in blocks:
-            lines += [*_section(one, chosen), ""]
+        for one in blocks if _more(plan) else blocks[:1]:  # where no seed is left, the screen says all
+            lines += [*_section(one, chosen if _more(plan) else ()), ""]
         lines += [_made_on(plan, setting, cells), ""]
         drawn = next((one.comparison for one in reversed(blocks) if one.comparison), None)
         if drawn is not None:
