@@ -50,7 +50,7 @@ def main() -> None:
 def _end_with_parent(descriptor: int) -> None:
     """See in a thread of its own that the parent is gone, also while a world computes."""
     gone = select.poll()
-    gone.register(descriptor, 0)  # only that it was hung up; a thread that read, too, would cost each request a switch
+    gone.register(descriptor, 0)  # that it was hung up; a thread that read would cost each request a switch
     gone.poll()
     os.killpg(0, signal.SIGKILL)
 
