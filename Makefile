@@ -22,7 +22,7 @@ worlds: install ## the interpreters of packages of others (2 GB), which make tes
 # docs/testing.md: the tiers, their times, and what `full` keeps beside what `test` runs.
 PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
-BUDGET = 760 # seconds of processor time, within which the dear tests are drawn; 0: all of them
+BUDGET = 620 # seconds of processor time, within which the dear tests are drawn; 0: all of them
 test: sandboxes browser ## tests, linter and type checker; BUDGET=0: all that is not full; CHANGED=1: what the changes since main can reach
 	@$(MAKE) --no-print-directory lint & lint=$$!; \
 	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(if $(RECORD),TURNWISE_TESTS_RECORD=benchmarks/tests.json )$(PYTEST) -m "not full" --budget $(if $(CHANGED),0,$(BUDGET)); tests=$$?; \

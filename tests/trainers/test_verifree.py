@@ -27,7 +27,7 @@ from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.parts import build_parts
 from turnwise.trainers.run.update import update_policy
-from turnwise.trainers.signal import answers, verifree
+from turnwise.trainers.signal import answers, forced
 from turnwise.trainers.signal.choose import ChosenSignal
 from turnwise.trainers.signal.core import SignalContext, SignalSetup
 from turnwise.trainers.signal.measure import Signals
@@ -124,7 +124,7 @@ def expected_step(language: Language, monkeypatch: pytest.MonkeyPatch) -> tuple[
     """The mean step of the recipe uphill, over all groups of two, and the exact gradient."""
     made = learner()
     gold = [(Message("assistant", language.gold),)]
-    for module in (answers, verifree, shown):
+    for module in (answers, forced, shown):
         monkeypatch.setattr(module, "solutions", lambda groups, env_options=None: gold * len(groups))
     renderer: Any = SimpleNamespace(
         tokenizer=language,
