@@ -7,7 +7,6 @@ docs/testing.md has both.
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import importlib
 import os
@@ -56,16 +55,6 @@ RESOURCES = {  # what a fixture of this name, or a parameter of this value, need
 TOGETHER = ("browser", "vllm", "docker")  # each in one worker; in the order in which they are started
 WORKER_GIB = 3  # what a worker of the largest group needs
 FOLDERS = Path(__file__).parent
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
-    """Collect without searching for cycles: there are few among a million objects that stay, and it took a sixth of the time."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
