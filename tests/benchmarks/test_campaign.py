@@ -588,14 +588,25 @@ def test_a_spent_budget_runs_nothing(plan_file):
     assert not (plan_file.parent / "cells").exists()
 
 
-def test_one_setting_is_played_alone(plan_file):
-    more = ["--budget", "0", "--setting"]
-    for asked, words in (("tiny", "before tiny/grpo/0 is done"), ("tinny", "Did you mean 'tiny'?")):
-        done = subprocess.run(
-            command(plan_file, "screen", *more, asked), capture_output=True, text=True, check=False
-        )
-        assert words in done.stderr
-        assert done.returncode
+def test_one_setting_is_played_alone(part, plan_file):
+    settings = {"tiny": TINY["settings"]["tiny"], "other": TINY["settings"]["tiny"]}
+    plan_file.write_text(yaml.safe_dump(TINY | {"settings": settings}))
+    plan, cells_of = part("plan").read_plan(plan_file), importlib.import_module("campaign").cells_of
+    assert {cell.setting for cell in cells_of(plan, "screen", plan_file.parent)} == {"tiny", "other"}
+    assert {cell.setting for cell in cells_of(plan, "screen", plan_file.parent, ["other"])} == {"other"}
+    with pytest.raises(TurnwiseError, match="no setting 'othre'"):
+        cells_of(plan, "screen", plan_file.parent, ["othre"])
+
+
+def test_a_screen_of_all_seeds_has_one_table(part, plan_file):
+    assert "**Confirmed**" in report(part, plan_file)
+    plan_file.write_text(yaml.safe_dump(TINY | {"screen": {"seeds": [0, 1]}}))
+    for method in ("grpo", "return_to_go"):
+        for seed in (0, 1):
+            write_result(part, plan_file, method, seed, 20)
+    said = report(part, plan_file)
+    assert "**Confirmed**" not in said
+    assert "to be confirmed" not in said
 
 
 @pytest.mark.slow

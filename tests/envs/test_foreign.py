@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -351,3 +353,27 @@ def test_a_moment_is_known_by_what_was_done_and_heard():
     keys = {env.state_key(state), env.state_key(state._replace(acts=("b",)))}
     keys |= {env.state_key(state._replace(heard="else")), env.state_key(state._replace(task="other"))}
     assert len(keys) == 4
+
+
+def test_a_world_that_computes_ends_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
+    side = tmp_path / "side.py"
+    side.write_text(
+        "import time\nclass SIDE:\n    def open(self, options):\n        time.sleep(600)\n", "utf-8"
+    )
+    command = [sys.executable, str(Path(actions.__file__).with_name("host.py")), str(side)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as world:
+        assert world.stdin is not None
+        assert world.stdout is not None
+        for number, do in enumerate(("hello", "open")):
+            world.stdin.write(json.dumps({"id": number, "do": do, "options": {}}).encode() + b"\n")
+            world.stdin.flush()
+            assert number or json.loads(world.stdout.readline())["id"] == 0  # it listens
+        with pytest.raises(subprocess.TimeoutExpired):
+            world.wait(0.5)
+        world.stdin.close()
+        try:
+            assert world.wait(20) == -signal.SIGKILL
+        finally:
+            world.kill()

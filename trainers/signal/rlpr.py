@@ -16,10 +16,11 @@ def rlpr(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], *, t
     """max(mean p(y_t | reasoning) − mean p(y_t | task alone), 0) over the tokens of the right answer y, on every turn of a trajectory.
 
     The policy's last words are replaced by the right answer: the task's ``gold`` where that is a text, else the last act of gold's
-    solution. Its reasoning is all that it was told and said before, and the thoughts of its last turn. With a ``tag`` the reasoning goes up to the
-    last one in a message ("<answer", whose end tokens agree on), y is what gold's last act says behind it, and the task alone is followed by the tag.
-    A message without it has 0. Give one wherever the policy says more than its answer: else y stands in the place of all that, and each p is about 0. Probabilities, not logarithms,
-    are averaged, so that one unlikely token counts little (RLPR, Yu et al. 2025). Use it with
+    solution. Its reasoning is all that it was told and said before, and the thoughts of its last turn. With a ``tag`` the
+    reasoning goes up to the last one in a message ("<answer", whose end tokens agree on), y is what gold's last act says behind
+    it, and the task alone is followed by the tag; a message without it has 0. Give a tag wherever the policy says more than its
+    answer after its thoughts: else y stands in the place of all that, and each p is about 0. Probabilities, not logarithms, are
+    averaged, so that one unlikely token counts little (RLPR, Yu et al. 2025). Use it with
     `reward: {name: own_probability, signal: rlpr}`, and the filter `rlpr`.
 
     Worked by hand: p = .9, .6, .3 with the reasoning, .4 each without it.
