@@ -26,9 +26,7 @@ def main() -> None:
     os.dup2(2, 1)  # prints of libraries, of Java and C too, are no answers
     sys.stdout = sys.stderr
     asked = os.fdopen(os.dup(0), "rb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    sys.stdin = os.fdopen(nothing, encoding="ascii")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what a library reads is no request
     threading.Thread(target=_end_with_parent, args=(asked.fileno(),), daemon=True).start()
     world = None
     for line in asked:

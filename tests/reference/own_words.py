@@ -42,7 +42,7 @@ from turnwise.errors import RunError
 from turnwise.registry import get_component
 from turnwise.trainers.check.small_policy import signal_setup, small_model
 from turnwise.trainers.core import Group, PartState
-from turnwise.trainers.guide.toy import toy_model, untrained_policy
+from turnwise.trainers.guide.toy import untrained_policy
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.learn.collate import TrainingBatch, collate
 from turnwise.trainers.reward.as_is import as_is
@@ -168,25 +168,6 @@ def other_model(seed: int) -> Any:
         for weight in model.parameters():
             weight.add_(0.05 * torch.randn_like(weight))
     return model
-
-
-@reference("signal", "listener", path=["another model"])
-def listener(make: Part, path: str = "") -> None:
-    entry, see = get_component("signal", "listener"), thinking()[2]
-    given = {"path": str(toy_model())} if path else {}
-    setup = dataclasses.replace(
-        signal_setup(entry), copy_policy=lambda: other_model(1), load=lambda name: other_model(len(name)),
-        tokenizer=see.tokenizer, micro_tokens=300,
-    )  # fmt: skip
-    signal = make(setup, **given)
-    model = other_model(len(given["path"])) if path else other_model(1)
-    if path:
-        strange = SimpleNamespace(get_vocab=lambda: {**see.tokenizer.get_vocab(), "one more": 10_000})
-        refuses(lambda: make(dataclasses.replace(setup, tokenizer=strange), **given))
-    is_of_answers(
-        signal, "listener", model, lambda told, _, b: math.prod(map(math.exp, told[b])), bare=False, log=True
-    )
-    assert not any(weight.requires_grad for weight in signal.model.parameters())
 
 
 # --- in random tokens ---------------------------------------------------------------------------------------------

@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import exp
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from losses import METRICS, Batch
 from measured import Part, logits, measured, near, of_turns, shop
-from own_words import is_of_answers, thinking, thoughts_of
+from own_words import is_of_answers, other_model, thinking, thoughts_of
 from plain import mean, reference, refuses
 from ratios import together
 
@@ -22,7 +23,10 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
+from turnwise.registry import get_component
+from turnwise.trainers.check.small_policy import signal_setup
 from turnwise.trainers.core import Group
+from turnwise.trainers.guide.toy import toy_model
 from turnwise.trainers.learn.collate import collate
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.source.toy import example_context
@@ -121,19 +125,16 @@ def tags_of(act: str) -> list[str]:
     return [act[: act.index("[") + 1], act[:1]]
 
 
-@reference("signal", "verifree", tag=["click["])
-def verifree_signal(signal: Part, tag: str = "") -> None:
-    if not tag:
-        model = thinking()[2].learner.model
+def product(told: Any, _: Any, b: int) -> float:
+    return math.prod(map(math.exp, told[b]))
 
-        def product(told: Any, _: Any, b: int) -> float:
-            return math.prod(map(math.exp, told[b]))
 
-        is_of_answers(signal, "verifree", model, product, bare=False, log=True)
+def are_products(signal: Callable[[str], Part], name: str, model: Any, tags: Sequence[str]) -> None:
+    """By the tag, on the scene: how likely this model finds the whole right answer, or 0 where nothing is cut."""
     groups, see, acts = scene()
     found = 0
-    for a_tag in tags_of(acts[0]) if tag else [""]:
-        told = measured(functools.partial(signal, tag=a_tag), see, batch := collate(groups), groups)
+    for a_tag in tags:
+        told = measured(signal(a_tag), see, batch := collate(groups), groups)
         wanted: list[list[float]] = []
         for group, act in zip(groups, acts, strict=True):
             for one in group:
@@ -143,15 +144,45 @@ def verifree_signal(signal: Part, tag: str = "") -> None:
                     before = [x for t in turns[:-1] for x in (*t.reply.prompt_ids, *t.reply.action_ids)]
                     before += [*learned_under(turns[-1].reply), *turns[-1].reply.action_ids[: known[0]]]
                     whole = [*before, *known[1]]
-                    logp = logits(see.learner.model, whole)
+                    logp = logits(model, whole)
                     value = math.prod(exp(logp[t - 1, whole[t]]) for t in range(len(before), len(whole)))
                     found += 1
                 wanted.append([math.log(value) if value else 0.0] * len(turns))
-        logs = [[math.log(x) if x else 0.0 for x in one] for one in of_turns(told.turn["verifree"], batch)]
-        near(logs, wanted, f"verifree {a_tag!r}", 1e-4)
+        logs = [[math.log(x) if x else 0.0 for x in one] for one in of_turns(told.turn[name], batch)]
+        near(logs, wanted, f"{name} {a_tag!r}", 1e-4)
     assert found
+
+
+@reference("signal", "verifree", tag=["click["])
+def verifree_signal(signal: Part, tag: str = "") -> None:
+    groups, see, acts = scene()
+    if not tag:
+        is_of_answers(signal, "verifree", see.learner.model, product, bare=False, log=True)
+    tags = tags_of(acts[0]) if tag else [""]
+    are_products(lambda a_tag: functools.partial(signal, tag=a_tag), "verifree", see.learner.model, tags)
     if tag:
         refuses(lambda: signal(see, collate(groups), groups, tag="~~"), RunError)
+
+
+@reference("signal", "listener", path=["another model"], tag=["click["])
+def listener(make: Part, path: str = "", tag: str = "") -> None:
+    groups, see, acts = scene()
+    given = {"path": str(toy_model())} if path else {}
+    setup = dataclasses.replace(
+        signal_setup(get_component("signal", "listener")), copy_policy=lambda: other_model(1),
+        load=lambda name: other_model(len(name)), tokenizer=see.tokenizer, micro_tokens=300,
+    )  # fmt: skip
+    model = other_model(len(given["path"])) if path else other_model(1)
+    if tag:
+        are_products(lambda a_tag: make(setup, tag=a_tag, **given), "listener", model, tags_of(acts[0]))
+        refuses(lambda: measured(make(setup, tag="~~", **given), see, collate(groups), groups), RunError)
+        return
+    signal = make(setup, **given)
+    is_of_answers(signal, "listener", model, product, bare=False, log=True)
+    assert not any(weight.requires_grad for weight in signal.model.parameters())
+    if path:
+        strange = SimpleNamespace(get_vocab=lambda: {**see.tokenizer.get_vocab(), "one more": 10_000})
+        refuses(lambda: make(dataclasses.replace(setup, tokenizer=strange), **given))
 
 
 @reference("signal", "rlpr", tag=["click["])

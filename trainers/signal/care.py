@@ -34,16 +34,13 @@ class Care(Signal):
         self.copy = MovingCopy(setup, "signal 'care'", decay, every)
 
     def measure(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
-        contexts, answers = dict[int, list[int]](), list[list[int]]()
+        contexts, answers = dict[int, list[int]](), dict[int, list[int]]()
         for b, turns in enumerate(batch.turns.length_B.tolist()):
-            if not turns:
-                answers.append([])
-                continue
-            before, said = last_turn(batch, b)
-            thought = thought_length(said, see.tokenizer.decode)
-            answers.append(said[thought:])
-            if answers[b]:
-                contexts[b] = [*before, *said[:thought]]
+            if turns:
+                before, said = last_turn(batch, b)
+                thought = thought_length(said, see.tokenizer.decode)
+                if thought < len(said):
+                    contexts[b], answers[b] = [*before, *said[:thought]], said[thought:]
         found = forced(self.copy.score, contexts, answers, see.context)
         self.copy.follow(see.learner.model)
         sure = {b: min(logp.mean().exp().item(), MOST) for b, logp in found.items()}

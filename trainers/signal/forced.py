@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from turnwise.tools.thoughts import left_open
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.thoughts import thought_length
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, plain_rows
@@ -53,7 +52,7 @@ def cut_answers(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group
 def forced(
     score: Score,
     contexts: Mapping[int, Sequence[int]],
-    answers: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    answers: Mapping[int, Sequence[int]],
     room: int,
 ) -> dict[int, Tensor]:
     """Log-probability of each token of the answers, each after its context, by the numbers of trajectories.
@@ -70,7 +69,7 @@ def forced(
 def ranked(
     learner: Learner,
     contexts: Mapping[int, Sequence[int]],
-    answers: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    answers: Mapping[int, Sequence[int]],
     room: int,
 ) -> dict[int, Tensor]:
     """The rank of each of these tokens in the policy's vocabulary, 1 where none is likelier."""
@@ -92,7 +91,7 @@ def ranked(
 
 def _rows(
     contexts: Mapping[int, Sequence[int]],
-    answers: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    answers: Mapping[int, Sequence[int]],
     room: int,
 ) -> tuple[TokenRows, dict[int, int]]:
     """The answers after their contexts as rows of tokens, equal ones once, and the row of each trajectory."""
@@ -103,17 +102,6 @@ def _rows(
     texts = {text: r for r, text in enumerate(dict.fromkeys(places.values()))}
     rows = plain_rows([text for text, _ in texts], [start for _, start in texts])
     return rows, {b: texts[place] for b, place in places.items()}
-
-
-def after_reasoning(see: SignalContext, batch: TrainingBatch) -> dict[int, list[int]]:
-    """By trajectory: all tokens up to where its last turn, after its thoughts, says what the agent does."""
-    found: dict[int, list[int]] = {}
-    opened = left_open(see.tokenizer.decode(list(see.renderer.opening)))
-    for b, turns in enumerate(batch.turns.length_B.tolist()):
-        if turns:
-            before, said = last_turn(batch, b)
-            found[b] = [*before, *said[: thought_length(said, see.tokenizer.decode, opened)]]
-    return found
 
 
 def without_reasoning(batch: TrainingBatch) -> dict[int, list[int]]:

@@ -9,7 +9,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.model import same_tokens
 from turnwise.trainers.signal.core import Measured, Signal, SignalContext, SignalSetup
-from turnwise.trainers.signal.forced import after_reasoning, forced, right_answers, spread
+from turnwise.trainers.signal.forced import cut_answers, forced, spread
 
 
 @component(
@@ -20,7 +20,7 @@ class Listener(Signal):
 
     p_L = exp(Σ_t log π_L(y_t | reasoning)), on every turn. The listener is the model at ``path``, which must have the policy's tokens, or
     the policy as it was when reinforcement began. A reasoning that supports its answer convinces another reader too (Gambashidze et
-    al. 2025, whose reader sees a picture and chooses among answers). The answer and the reasoning are those of `rlpr`. Theirs is
+    al. 2025, whose reader sees a picture and chooses among answers). The answer, the reasoning and its ``tag`` are those of `rlpr`. Theirs is
     `reward: {name: own_probability, signal: listener, weight: 0.5, format: 1, outcome: 0.5}`.
 
     >>> Listener.__name__
@@ -28,19 +28,21 @@ class Listener(Signal):
 
     Raises:
         RecipeError: the model has other tokens.
+        RunError: the last act of gold has no such tag.
     """
 
-    def __init__(self, setup: SignalSetup, *, path: str = "") -> None:
+    def __init__(self, setup: SignalSetup, *, path: str = "", tag: str = "") -> None:
         if path:
             same_tokens(setup.tokenizer, path, "The listener")
         self.model = (setup.load(path) if path else setup.copy_policy()).requires_grad_(False)
-        self.reader, self.most = setup.reader, setup.micro_tokens
+        self.reader, self.most, self.tag = setup.reader, setup.micro_tokens, tag
 
     def measure(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
+        cut = cut_answers(see, batch, groups, self.tag)
         told = forced(
             lambda rows: self.reader.score(self.model, rows, self.most),
-            after_reasoning(see, batch),
-            right_answers(see, groups),
+            cut.contexts,
+            cut.answers,
             see.context,
         )
         return Measured({"listener": spread(batch, {b: logp.sum().exp().item() for b, logp in told.items()})})

@@ -14,15 +14,7 @@ from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.kit.stand_in import turns_of, wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
-from turnwise.trainers.signal.forced import (
-    after_reasoning,
-    forced,
-    last_turn,
-    ranked,
-    right_answers,
-    spread,
-    without_reasoning,
-)
+from turnwise.trainers.signal.forced import cut_answers, forced, last_turn, ranked, spread
 
 
 def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
@@ -72,9 +64,9 @@ def r3(
             f"signal 'r3': propagate={propagate:g}, length={length:g}, worst={worst:g}.",
             "Give 0 or more for the first two (0 leaves them out), and a share above 0 of an answer's tokens (0.1).",
         )
-    answers, after = right_answers(see, groups), after_reasoning(see, batch)
+    after, answers, alone = cut_answers(see, batch, groups, "")
     told = forced(see.learner.score, after, answers, see.context)
-    bare = forced(see.learner.score, without_reasoning(batch), answers, see.context)
+    bare = forced(see.learner.score, alone, answers, see.context)
     rank = ranked(see.learner, after, answers, see.context) if "r3_rank" in see.needs else {}
     found, widest, best = dict[int, float](), dict[int, float](), dict[int, float]()
     for g in batch.turns.group_B.unique().tolist():
