@@ -107,6 +107,7 @@ def prof_law(name: str, part: Part, formula: Part) -> None:
 
 _LAWS: dict[tuple[str, str], Law] = {
     ("shape", "clamp"): refusing("shape", [{"limit": 0.0}, {"limit": -0.5}, {"asymmetric": -0.5}]),
+    ("shape", "memory_turns"): refusing("shape", [{"weight": -0.5}]),
     ("shape", "step_opsd"): refusing(
         "shape",
         [{"clip": 0.0}, {"clip": -0.5}, {"clip": 1.0}, {"clip": 1.5}, {"mix": -0.5}, {"mix": 1.5}],

@@ -181,7 +181,7 @@ def law_of_the_empty(kind: str, name: str, instead: Callable[..., Any] | None = 
     part = instead or get_component(kind, name).build({})
     for empty in ((0, 3), range(100)):
         r = ragged(1)
-        for rows in (r.rewards, r.states, r.ids, *r.turns.values(), *r.tokens.values()):
+        for rows in (r.rewards, r.states, r.ids, r.memory, *r.turns.values(), *r.tokens.values()):
             rows[:] = [[] if i in empty else row for i, row in enumerate(rows)]  # pyright: ignore
         batch, credit = r.batch(), as_credit(r, units(r, 1, tokens=False), tokens=False)
         found = (

@@ -43,6 +43,7 @@ class Ragged:
         parents: the turn that each goes on from, -1 for none.
         callers: the turn that called for each one that goes on from none, -1 for nobody knows.
         role: of each trajectory, where there are several.
+        memory: 1 for turns that were written for later contexts, where there are any.
     """
 
     rewards: Rows
@@ -56,6 +57,7 @@ class Ragged:
     parents: list[list[int]] = field(default_factory=list[list[int]])
     callers: list[list[int]] = field(default_factory=list[list[int]])
     role: list[int] = field(default_factory=list[int])
+    memory: Rows = field(default_factory=Rows)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -81,6 +83,7 @@ class Ragged:
             tokens=self._view(),
             tree=TurnTree(padded(self.parents, fill=JUNK).long(), padded(self.callers, fill=JUNK).long()),
             role_B=torch.tensor(self.role) if self.role else None,
+            memory_BK=padded(self.memory).bool() if self.memory else None,
         )
 
     def places(self) -> list[tuple[int, int, int]]:
@@ -145,6 +148,9 @@ def ragged(seed: int) -> Ragged:
     if seed % 4:
         roles = random.Random(f"roles {seed}")
         found.role = [roles.randrange(3) for _ in found.group]
+    if seed % 5:
+        written = random.Random(f"written {seed}")
+        found.memory = [[float(written.random() < 0.4) for _ in row] for row in found.rewards]
     return found
 
 

@@ -307,6 +307,11 @@ def clamp(r: Ragged, A: Units, limit: float = 1.0, asymmetric: float | None = No
     return each(A, lambda a, i, k: min(max(a, lowest), limit))
 
 
+@reference("shape", "memory_turns", tokens="either", weight=[0.5, 1.0, 3.0])
+def memory_turns(r: Ragged, A: Units, weight: float = 0.0) -> Units:
+    return each(A, lambda a, i, k: weight * a if r.memory and r.memory[i][k] else a)
+
+
 @reference("shape", "step_opsd", tokens="tokens", clip=[0.05, 0.9], mix=[0.8, 0.0])
 def step_opsd(r: Ragged, A: Units, clip: float = 0.2, mix: float = 0.5) -> Units:
     teacher, before = r.tokens["token_teacher_logp"], r.tokens["token_logp"]

@@ -30,13 +30,15 @@ def turn_batch(
     parents: Sequence[Sequence[int]] | None = None,
     callers: Sequence[Sequence[int]] | None = None,
     role: Sequence[int] | None = None,
+    memory: Rows | None = None,
 ) -> TurnBatch:
     """One list of turn rewards per trajectory.
 
     Without ``group`` all trajectories belong together; without ``states`` all states differ. Signals
     are per turn (lists of lists) or per trajectory (one list). ``tokens`` are the sampled ids of each turn, a
     trajectory's in one row, and ``token_signals`` one list per such row.
-    ``parents`` and ``callers`` are those of a :class:`TurnTree`; ``role`` is that of each trajectory.
+    ``parents`` and ``callers`` are those of a :class:`TurnTree`; ``role`` is that of each trajectory;
+    ``memory`` is 1 for turns that the policy wrote for later contexts.
     """
     fresh = [[1000 * b + k for k in range(len(row))] for b, row in enumerate(rewards)]
     return TurnBatch(
@@ -50,6 +52,7 @@ def turn_batch(
         tree=None
         if parents is None or callers is None
         else TurnTree(_padded(parents).long(), _padded(callers).long()),
+        memory_BK=None if memory is None else _padded(memory).bool(),
         role_B=None if role is None else torch.tensor(role),
     )
 
