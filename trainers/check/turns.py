@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -13,7 +15,8 @@ from turnwise.trainers.check.credit import mapped, turns
 from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
 from turnwise.trainers.core import Shape, TokenCredit, TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns, over_tokens
-from turnwise.trainers.lab.exact import compare, expected_update, paths
+from turnwise.trainers.lab.contexts import managed
+from turnwise.trainers.lab.exact import Process, compare, expected_update, paths
 from turnwise.trainers.lab.processes import PROCESSES, lopsided, made_up, signals
 
 
@@ -89,7 +92,8 @@ def shape_keeps_the_form(entry: Component) -> None:
 def shape_is_as_biased_as_declared(entry: Component) -> str:
     """Laid over ``rloo``, which is unbiased, it pulls the expected update off the exact gradient, or not, as ``bias`` says.
 
-    On the small processes, groups of two and three, two groups at once, and two steps to a turn.
+    On the small processes and one whose policy writes a summary; groups of two and three, two groups at once, and two steps
+    to a turn.
     """
     p = paths(PROCESSES[0], lopsided(PROCESSES[0]))
     unknown = sorted(entry.needs_with({}) - signals(p).keys())
@@ -116,8 +120,11 @@ SIZES = ((2, 1, 1), (3, 1, 1), (2, 2, 1), (2, 1, 2))  # of groups, how many of t
 def _crooked(entry: Component, n: int, groups: int, per_turn: int) -> bool:
     """Say whether more than one factor for all processes is lost, for groups of ``n``."""
     rloo, shape = get_component("credit", "rloo").build({}), entry.build({})
+    processes = [p for p in PROCESSES if (groups == 1 and n == 2) or p.name in SMALL]
+    if (n, groups, per_turn) == SIZES[0]:
+        processes.append(_summarised())
     found = []
-    for process in (p for p in PROCESSES if (groups == 1 and n == 2) or p.name in SMALL):
+    for process in processes:
         p = paths(process, lopsided(process))
         given = signals(p)
         update = expected_update(
@@ -126,6 +133,12 @@ def _crooked(entry: Component, n: int, groups: int, per_turn: int) -> bool:
         found.append(compare(update.mean_SA, p.policy_gradient()))
     scales = [bias.scale for bias in found]
     return max(bias.angle for bias in found) > NOTABLE or max(scales) - min(scales) > NOTABLE * max(scales)
+
+
+@functools.cache
+def _summarised() -> Process:
+    """A process whose policy is shown the summary that it wrote."""
+    return managed(get_component("context", "summary"))
 
 
 def shape_points_uphill(entry: Component) -> None:
