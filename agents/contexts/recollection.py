@@ -9,6 +9,7 @@ from turnwise.agents.core import History
 from turnwise.envs.messages import Message, Messages
 
 MOST_LETTERS = 300
+NOTHING = "Nothing yet."
 
 
 def recollection(view: ContextView, head: Messages, needed: Sequence[str]) -> Message:
@@ -24,7 +25,7 @@ def recollection(view: ContextView, head: Messages, needed: Sequence[str]) -> Me
     lines = [line for message in shown for line in str(message).splitlines() if line not in beside]
     found = (next((line for line in reversed(lines) if piece in line), "") for piece in needed)
     kept = dict.fromkeys(line for line in found if line)
-    return Message("assistant", "\n".join(kept) or _newest(shown) or "Nothing yet.")
+    return Message("assistant", "\n".join(kept) or _newest(shown) or NOTHING)
 
 
 def noted(history: History, needed: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from turnwise.agents.contexts.core import ContextView, look, make_context
-from turnwise.agents.contexts.recollection import noted, recollection
+from turnwise.agents.contexts.recollection import NOTHING, noted, recollection
 from turnwise.agents.core import (
     Completion,
     Engine,
@@ -33,7 +33,7 @@ from turnwise.envs.baselines import foreseen
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import EngineError, TurnwiseError
-from turnwise.tasks.core import Json, digest
+from turnwise.tasks.core import Json, derive_rng, digest
 from turnwise.tools.core import Tool
 
 CHAT_FORMAT_FILE = "turnwise.json"
@@ -260,11 +260,14 @@ class ModelPolicy:
 class DemonstrationPolicy:
     """The policy that a warm start imitates: each reply carries the tokens that :class:`ModelPolicy` would have been
     given and would have said. Log-probabilities are left empty, for nothing was sampled.
+
+    Each line of a memory is left out with the chance ``forgets``.
     """
 
-    def __init__(self, policy: Policy, renderer: Renderer) -> None:
+    def __init__(self, policy: Policy, renderer: Renderer, forgets: float = 0.0) -> None:
         self.policy = policy
         self.renderer = renderer
+        self.forgets = forgets
         self.name = policy.name
 
     @property
@@ -289,9 +292,17 @@ class DemonstrationPolicy:
         needed = str(told).splitlines()
         if view.write is None:
             head = history.turns[0].said if history.turns else history.observation
-            return Reply(recollection(view, head, needed))
-        text = noted(history, needed)
+            kept = self._kept(recollection(view, head, needed).content, history)
+            return Reply(Message("assistant", kept or NOTHING))
+        text = self._kept(noted(history, needed), history)
         return Reply(view.write(text)) if text else None
+
+    def _kept(self, text: str, history: History) -> str:
+        """The lines of a memory that are not left out."""
+        if not self.forgets:
+            return text
+        rng = derive_rng("forgets", history.task.id, history.seed, len(history.turns))
+        return "\n".join(line for line in text.splitlines() if rng.random() >= self.forgets)
 
     def close(self) -> None:
         self.policy.close()

@@ -61,7 +61,8 @@ class ImitationOptions:
     """Options of a warm start's imitation: whom, on how many episodes, in which batches, at which peak rate.
 
     ``observation_weight`` is what the environment's tokens weigh in the loss, where the agent's weigh 1. ``chats`` is a file of
-    chats that is imitated in the demonstrator's place; "" is none.
+    chats that is imitated in the demonstrator's place; "" is none. ``forgets`` is the chance with which each line of a
+    demonstrated memory is left out.
     """
 
     demonstrator: str
@@ -70,6 +71,7 @@ class ImitationOptions:
     learning_rate: float
     observation_weight: float
     chats: str = ""
+    forgets: float = 0.0
 
     @property
     def shown(self) -> str:

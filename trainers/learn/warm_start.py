@@ -38,6 +38,7 @@ async def demonstrations(
     *,
     env_workers: int | WorkerPool = 0,
     limits: Limits | None = None,
+    forgets: float = 0.0,
 ) -> list[Trajectory]:
     """The trajectories of :func:`demonstrated`, of every agent.
 
@@ -54,6 +55,7 @@ async def demonstrations(
         renderer,
         env_workers=env_workers,
         limits=limits,
+        forgets=forgets,
     )
     return [said for episode in episodes for said in episode.trajectories.values() if said.turns]
 
@@ -69,10 +71,12 @@ async def demonstrated(
     *,
     env_workers: int | WorkerPool = 0,
     limits: Limits | None = None,
+    forgets: float = 0.0,
 ) -> list[Episode]:
     """Play the demonstrator on ``count`` training tasks from index ``start`` on; returns the episodes that count.
 
-    With a ``renderer`` the replies carry their tokens.
+    With a ``renderer`` the replies carry their tokens, and each line that is written for later contexts is left out with the
+    chance ``forgets``.
 
     Raises:
         RunError: not one of these episodes could be played.
@@ -83,7 +87,14 @@ async def demonstrated(
         for i, task in enumerate(tasks)
     ]
     return await demonstrate(
-        requests, demonstrator, env_options, renderer, env_workers=env_workers, limits=limits, of=mixture.name
+        requests,
+        demonstrator,
+        env_options,
+        renderer,
+        env_workers=env_workers,
+        limits=limits,
+        forgets=forgets,
+        of=mixture.name,
     )
 
 
@@ -95,17 +106,19 @@ async def demonstrate(
     *,
     env_workers: int | WorkerPool = 0,
     limits: Limits | None = None,
+    forgets: float = 0.0,
     of: str = "",
 ) -> list[Episode]:
     """Play the demonstrator on what is requested, tasks of the suite ``of``; returns the episodes that count.
 
-    With a ``renderer`` the replies carry their tokens.
+    With a ``renderer`` the replies carry their tokens, and each line that is written for later contexts is left out with the
+    chance ``forgets``.
 
     Raises:
         RunError: not one of these episodes could be played.
     """
     script = scripted(demonstrator)
-    policy = DemonstrationPolicy(script, renderer) if renderer else script
+    policy = DemonstrationPolicy(script, renderer, forgets) if renderer else script
     episodes = await rollout(
         requests, policy, env_options=env_options, env_workers=env_workers, limits=limits
     )
@@ -171,6 +184,7 @@ async def warm_start(
                 renderer,
                 env_workers=env_workers,
                 limits=limits,
+                forgets=options.forgets,
             )
         rows = collate_rows(shown)
         rate = options.learning_rate * min(1.0, (step + 1) / 30) * _cosine(step / steps)

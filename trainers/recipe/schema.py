@@ -163,6 +163,9 @@ class WarmStart(Section):
     """The learning rate has this peak; it rises linearly over 30 steps, then falls along a cosine to a tenth."""
     observation_weight: Share = 0.1
     """The environment's tokens have this weight in the loss; the agent's own tokens have weight 1."""
+    forgets: Share = 0.0
+    """Each line that the demonstrator writes for later contexts is left out with this chance, so that reinforcement has to
+    find what is worth writing."""
     checkpoint_every: Count = 50
     """A checkpoint is written after every so many steps; a warm start that was killed continues from the newest
     one."""
