@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from turnwise.agents.contexts.core import ContextView, Look, make_context, read_context
-from turnwise.agents.contexts.recollection import recollection
+from turnwise.agents.contexts.recollection import NOTHING, recollection
 from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, MemoryMark, Reply, Sampling, Turn
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.log.records import Record, from_line, to_line
@@ -282,8 +282,8 @@ DAY = next(suite_tasks(get_suite("household/day-30"), Split.TRAIN, 1))
 class Watched(DemonstrationPolicy):
     """A demonstration, of which each action is seen to rest on what its prompt says, or not."""
 
-    def __init__(self, renderer: Renderer) -> None:
-        super().__init__(scripted("gold"), renderer)
+    def __init__(self, renderer: Renderer, forgets: float = 0.0) -> None:
+        super().__init__(scripted("gold"), renderer, forgets)
         self.knew: list[bool] = []
 
     async def act(self, history: History) -> Reply:
@@ -295,12 +295,14 @@ class Watched(DemonstrationPolicy):
         return reply
 
 
-def demonstrated(context: dict[str, Json], tools: str = "none") -> tuple[Watched, Episode]:
+def demonstrated(
+    context: dict[str, Json], tools: str = "none", forgets: float = 0.0
+) -> tuple[Watched, Episode]:
     env = make("turnwise/Household-v0")
     plain = asyncio.run(rollout_episode(env, scripted("gold"), DAY, seed=0))
     said = [message.content for turn in plain.trajectory.turns for message in turn.observation]
     small = Renderer(train_tokenizer(said, vocab_size=512), tools_format=tools, context=make_context(context))
-    policy = Watched(small)
+    policy = Watched(small, forgets)
     episode = asyncio.run(rollout_episode(env, policy, DAY, seed=0))
     assert episode.end == EndReason.SOLVED
     return policy, episode
@@ -326,6 +328,29 @@ def test_a_demonstration_writes_down_all_that_it_will_rest_on(context: dict[str,
     written = [turn.action for turn in episode.trajectory.turns if turn.kind == "memory"]
     assert len(written) >= 2
     assert len(set(map(str, written))) > 1, "not the same again and again"
+
+
+@pytest.mark.parametrize(
+    ("context", "tools"),
+    [
+        ({"name": "summary", "tokens": 512, "ask": "memory :"}, "none"),
+        ({"name": "notes", "tokens": 1200}, "tags"),
+    ],
+    ids=lambda one: one["name"] if isinstance(one, dict) else one,
+)
+def test_a_demonstration_forgets_lines_of_what_it_writes_down(context: dict[str, Json], tools: str) -> None:
+    def lines(forgets: float) -> list[set[str]]:
+        _, episode = demonstrated(context, tools, forgets)
+        turns = [turn for turn in episode.trajectory.turns if turn.kind == "memory"]
+        texts = [turn.action.content or turn.action.tool_calls[0].arguments["text"] for turn in turns]
+        return [set(text.splitlines()) for text in texts]
+
+    whole, half, again = lines(0.0), lines(0.5), lines(0.5)
+    assert half == again, "chance of the episode's own seed"
+    every = set().union(*whole) | {NOTHING}
+    assert 0 < sum(map(len, half)) < sum(map(len, whole))
+    assert all(some <= every for some in half)
+    assert set().union(*lines(1.0)) <= {NOTHING}
 
 
 def test_the_rest_of_a_solution_is_walked_once_in_an_episode_that_follows_it(monkeypatch) -> None:
