@@ -1,4 +1,4 @@
-"""How much is learned of what the policy writes for its own later contexts, beside what it does."""
+"""The weight of what the policy writes for its own later contexts, beside what it does."""
 
 from torch import Tensor
 
