@@ -12,7 +12,7 @@ MOST_LETTERS = 300
 NOTHING = "Nothing yet."
 
 
-def recollection(view: ContextView, head: Messages, needed: Sequence[str]) -> Message:
+def recollection(view: ContextView, head: Messages, needed: Sequence[str]) -> str:
     """A memory of what is shown: the lines that the solution still needs, or the newest ones where nobody says which.
 
     Args:
@@ -25,7 +25,7 @@ def recollection(view: ContextView, head: Messages, needed: Sequence[str]) -> Me
     lines = [line for message in shown for line in str(message).splitlines() if line not in beside]
     found = (next((line for line in reversed(lines) if piece in line), "") for piece in needed)
     kept = dict.fromkeys(line for line in found if line)
-    return Message("assistant", "\n".join(kept) or _newest(shown) or NOTHING)
+    return "\n".join(kept) or _newest(shown)
 
 
 def noted(history: History, needed: Sequence[str]) -> str:

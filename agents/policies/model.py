@@ -292,7 +292,7 @@ class DemonstrationPolicy:
         needed = str(told).splitlines()
         if view.write is None:
             head = history.turns[0].said if history.turns else history.observation
-            kept = self._kept(recollection(view, head, needed).content, history)
+            kept = self._kept(recollection(view, head, needed), history)
             return Reply(Message("assistant", kept or NOTHING))
         text = self._kept(noted(history, needed), history)
         return Reply(view.write(text)) if text else None

@@ -389,8 +389,8 @@ def test_a_script_remembers_the_newest_words_where_nobody_says_what_is_needed() 
     view = ContextView(
         [*shown, Message("user", "memory :")], 1, True, (), Messages([Message("user", "memory :")])
     )
-    assert recollection(view, head, []).content == "go: turn 1 was counted"
-    assert recollection(view, head, ["more"]).content == "more"
-    assert recollection(view, head, ["Count."]).content == "go: turn 1 was counted", (
+    assert recollection(view, head, []) == "go: turn 1 was counted"
+    assert recollection(view, head, ["more"]) == "more"
+    assert recollection(view, head, ["Count."]) == "go: turn 1 was counted", (
         "the task stands in every context"
     )

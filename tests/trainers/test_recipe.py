@@ -166,6 +166,7 @@ def test_what_does_not_exist_or_fit_is_refused(changes: dict[str, Any], cause: s
         ({"warm_start.episodes": 3}, "less than one batch"),
         ({"optimizer.value_weight": 0.1}, "no part needs a signal that learns"),
         ({"rollout.strategy": "vine"}, "no effect"),
+        ({"warm_start.forgets": 0.3}, "no demonstration writes anything down"),
     ],
     ids=str,
 )

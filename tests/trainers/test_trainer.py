@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,17 +16,22 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file
 
+from turnwise.agents.contexts.core import make_context
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
+from turnwise.agents.models.small import train_tokenizer
 from turnwise.agents.policies.model import ChatFormat, read_chat_format
 from turnwise.agents.replay import replay
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.tasks.core import Split
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn import warm_start, whole
-from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.learn.collate import TokenRows
+from turnwise.trainers.recipe.load import check_recipe, load_recipe
 from turnwise.trainers.run import collect, judging, trainer
 from turnwise.trainers.run.collect import AgentGroup, CollectedGroups, describe, log_groups
+from turnwise.trainers.run.door import opened
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.parts import Parts, build_parts
 from turnwise.trainers.run.update import UpdateResult
@@ -456,6 +462,28 @@ def test_demonstrations_that_fail_are_told(
     assert len(shown) == 3
     assert "1 of 4 demonstrations failed, and are left out: 1 × env_error" in caplog.text
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("forgets", [0.0, 1.0])
+def test_a_warm_start_forgets_as_its_recipe_says(forgets: float) -> None:
+    memory = {"name": "summary", "tokens": 256, "ask": "memory :", "said": "memory :"}
+    changes = {"suite": "household/day-15", "sampling.context": memory, "warm_start.forgets": forgets}
+    options = opened(load_recipe("household-medium", changes)).warm
+    assert options is not None
+    mixture = Mixture({"household/day-15": 1}, 0)
+    told = asyncio.run(warm_start.demonstrations(mixture, "gold", 0, 4, 0))
+    tokenizer = train_tokenizer([*warm_start.texts(told)], vocab_size=512)
+    renderer = Renderer(tokenizer, tools_format="none", context=make_context(memory))
+    shown: list[TokenRows] = []
+    learner: Any = SimpleNamespace(supervise=lambda rows, *_: shown.append(rows) or {})
+    asyncio.run(
+        warm_start.warm_start(
+            learner, renderer, mixture, options.imitation, 0, lambda *_: False, None,
+            env_workers=0, limits=None, done=0, context=384,
+        )
+    )  # fmt: skip
+    (rows,) = shown
+    assert ("order" in tokenizer.decode(rows.token_RT[rows.mask_RT])) == (forgets == 0)
 
 
 def test_demonstrations_keep_the_recipes_deadlines(

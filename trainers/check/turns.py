@@ -120,7 +120,7 @@ SIZES = ((2, 1, 1), (3, 1, 1), (2, 2, 1), (2, 1, 2))  # of groups, how many of t
 def _crooked(entry: Component, n: int, groups: int, per_turn: int) -> bool:
     """Say whether more than one factor for all processes is lost, for groups of ``n``."""
     rloo, shape = get_component("credit", "rloo").build({}), entry.build({})
-    processes = [p for p in PROCESSES if (groups == 1 and n == 2) or p.name in SMALL]
+    processes = [one for one in PROCESSES if (groups == 1 and n == 2) or one.name in SMALL]
     if (n, groups, per_turn) == SIZES[0]:
         processes.append(_summarised())
     found = []

@@ -53,6 +53,12 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
                 f"signal {part.name!r} can have no effect: no part needs {gives}.",
                 "Remove it from signals, or name a part that asks for it.",
             )
+    warm = recipe.warm_start
+    if warm is not None and warm.forgets and (warm.chats or recipe.sampling.context is None):
+        yield RecipeProblem(
+            "warm_start.forgets can have no effect: no demonstration writes anything down.",
+            "Remove it, or set sampling.context: summary and no chats.",
+        )
     if recipe.rollout.refill and not drops_what_teaches_nothing(recipe.filter):
         yield RecipeProblem(
             f"rollout.refill plays until enough groups teach something, and filter {recipe.filter.name!r} trains on "

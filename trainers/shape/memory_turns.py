@@ -1,5 +1,6 @@
 """The weight of what the policy writes for its own later contexts, beside what it does."""
 
+import torch
 from torch import Tensor
 
 from turnwise.errors import RecipeError
@@ -19,7 +20,6 @@ def memory_turns(
 
     Worked by hand: the second of three turns is a summary.
 
-    >>> import torch
     >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 0, 1]], memory=[[0, 1, 0]])
     >>> credit = torch.tensor([[1.0, -2.0, 3.0]])
@@ -36,5 +36,4 @@ def memory_turns(
         )
     if batch.memory_BK is None:
         return credit
-    factor_BK = 1 - (1 - weight) * batch.memory_BK.double()
-    return changed(credit, batch, lambda A, factor: A * factor.to(A.dtype), factor_BK)
+    return changed(credit, batch, lambda A, written: torch.where(written, weight * A, A), batch.memory_BK)
