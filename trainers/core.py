@@ -107,6 +107,15 @@ class TurnBatch:
         """Number of turns of each trajectory."""
         return self.mask_BK.sum(-1)
 
+    @property
+    def acts_BK(self) -> Tensor:
+        """True where a turn takes time: all but those of kind ``memory``, which no limit of turns counts either."""
+        return self.mask_BK if self.memory_BK is None else self.mask_BK & ~self.memory_BK
+
+    def discount_BK(self, discount: float) -> Tensor:
+        """What the future of each turn counts, seen from it: ``discount`` after an act, 1 after a memory."""
+        return self.reward_BK.new_ones(self.mask_BK.shape).masked_fill(self.acts_BK, discount)
+
 
 class TeacherTop(NamedTuple):
     """The likeliest next tokens under a teacher at each sampled token's place. Axis J: from the likeliest on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, exp, sqrt
 
-from plain import Refused, deviation, mean, others, over_turns, reference, to_go, z
+from plain import Refused, deviation, each_discounted, mean, others, over_turns, reference, z
 from ragged import Ragged, Rows
 
 
@@ -63,8 +63,7 @@ def epo_strategic(r: Ragged, discount: float = 0.99) -> Rows:
     if not 0 <= discount <= 1:
         raise Refused
     found: Rows = []
-    for row in r.rewards:
-        G = to_go(row, discount)
+    for G in each_discounted(r, discount):
         most = max((abs(g) for g in G), default=0.0)
         found.append([g / most if most else 0.0 for g in G])
     return found

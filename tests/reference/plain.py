@@ -89,6 +89,22 @@ def to_go(row: Sequence[float], discount: float = 1.0) -> list[float]:
     return [sum(discount ** (m - k) * row[m] for m in range(k, len(row))) for k in range(len(row))]
 
 
+def acts_between(r: Ragged, i: int, k: int, m: int) -> int:
+    """Turns k to m − 1 of trajectory i that are not written for later contexts: those alone take time."""
+    return sum(not (r.memory and r.memory[i][l]) for l in range(k, m))
+
+
+def discounted(r: Ragged, i: int, row: Sequence[float], discount: float) -> list[float]:
+    """G_k = Σ_{l≥k} γ^(acts from k to l) row_l."""
+    turns = range(len(row))
+    return [sum(discount ** acts_between(r, i, k, l) * row[l] for l in turns if l >= k) for k in turns]
+
+
+def each_discounted(r: Ragged, discount: float) -> Rows:
+    """The rewards of every trajectory, summed from each turn on."""
+    return [discounted(r, i, row, discount) for i, row in enumerate(r.rewards)]
+
+
 def over_turns(r: Ragged, of: Callable[[int], float]) -> Rows:
     """One number per trajectory, given to each of its turns."""
     return [[of(i)] * len(row) for i, row in enumerate(r.rewards)]

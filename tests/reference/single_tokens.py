@@ -6,7 +6,7 @@ from math import sqrt
 
 from plain import deviation, mean, others, reference, to_go
 from ragged import Ragged, Rows
-from single_turns import lambda_returns
+from single_turns import after_turns, lambda_returns
 
 
 def cut(r: Ragged, i: int, x: list[float]) -> Rows:
@@ -26,10 +26,14 @@ def on_last(r: Ragged, i: int, paid: list[float]) -> list[float]:
     return [x for turn, p in zip(r.ids[i], paid, strict=True) for x in [0.0] * (len(turn) - 1) + [p]]
 
 
+def constant_returns(paid: list[float], value: list[float], discount: float, lam: float) -> list[float]:
+    return lambda_returns(paid, value, [discount] * len(paid), lam)
+
+
 @reference("credit", "gae_token", discount=[0.9], lam=[0.7])
 def gae_token(r: Ragged, discount: float = 1.0, lam: float = 1.0) -> list[Rows]:
     return [
-        cut(r, i, lambda_returns(on_last(r, i, paid), joined(r, "token_value", i), discount, lam))
+        cut(r, i, constant_returns(on_last(r, i, paid), joined(r, "token_value", i), discount, lam))
         for i, paid in enumerate(r.rewards)
     ]
 
@@ -42,10 +46,10 @@ def gae_bilevel(
     for i, paid in enumerate(r.rewards):
         values = r.tokens["token_value"][i]
         ends = [turn[-1] for turn in values]
-        high = lambda_returns(paid, ends, turn_discount, lam)
+        high = lambda_returns(paid, ends, after_turns(r, i, turn_discount), lam)
         found.append(
             [
-                lambda_returns([0.0] * (len(turn) - 1) + [a + v], turn, discount, lam)
+                constant_returns([0.0] * (len(turn) - 1) + [a + v], turn, discount, lam)
                 for turn, a, v in zip(values, high, ends, strict=True)
             ]
         )

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from math import exp, sqrt
 
-from plain import Refused, against_peers, deviation, each_turn, mean, others, reference, to_go, z
+from plain import (
+    Refused,
+    acts_between,
+    against_peers,
+    deviation,
+    discounted,
+    each_discounted,
+    each_turn,
+    mean,
+    others,
+    reference,
+    to_go,
+    z,
+)
 from ragged import Ragged, Rows
 
 from turnwise.tasks.core import derive_rng
@@ -19,19 +32,24 @@ def of_group(r: Ragged, i: int, rows: Rows) -> list[float]:
 
 
 def lambda_returns(
-    paid: list[float], value: list[float], discount: float, lam: float, last: float = 0.0
+    paid: list[float], value: list[float], discounts: list[float], lam: float, last: float = 0.0
 ) -> list[float]:
-    """A_k = δ_k + γλ·A_{k+1}, δ_k = r_k + γ·V_{k+1} − V_k, the value after the end being ``last``."""
+    """A_k = δ_k + γ_k·λ·A_{k+1}, δ_k = r_k + γ_k·V_{k+1} − V_k, the value after the end being ``last``."""
     found, behind, following = [0.0] * len(paid), 0.0, last
     for k in range(len(paid) - 1, -1, -1):
-        behind = paid[k] + discount * following - value[k] + discount * lam * behind
+        behind = paid[k] + discounts[k] * following - value[k] + discounts[k] * lam * behind
         found[k], following = behind, value[k]
     return found
 
 
+def after_turns(r: Ragged, i: int, discount: float) -> list[float]:
+    """γ after each act, 1 after what was written for later contexts."""
+    return [discount ** acts_between(r, i, k, k + 1) for k in range(len(r.rewards[i]))]
+
+
 @reference("credit", "return_to_go", discount=[0.8], peers=["alive"])
 def return_to_go(r: Ragged, discount: float = 1.0, peers: str = "all") -> Rows:
-    G = [to_go(row, discount) for row in r.rewards]
+    G = each_discounted(r, discount)
 
     def of(i: int, k: int) -> float:
         if not others(r, i):
@@ -46,7 +64,7 @@ def return_to_go(r: Ragged, discount: float = 1.0, peers: str = "all") -> Rows:
 
 @reference("credit", "rebn", discount=[1.0, 0.5], std=["sample"])
 def rebn(r: Ragged, discount: float = 0.9, std: str = "population") -> Rows:
-    G = [to_go(row, discount) for row in r.rewards]
+    G = each_discounted(r, discount)
     every = flat(G)
     squares = sum((x - mean(every)) ** 2 for x in every)
     spread = sqrt(squares / (len(every) if std == "population" else max(1, len(every) - 1)))
@@ -55,7 +73,7 @@ def rebn(r: Ragged, discount: float = 0.9, std: str = "population") -> Rows:
 
 @reference("credit", "reinforce_pp", discount=[0.7])
 def reinforce_pp(r: Ragged, discount: float = 1.0) -> Rows:
-    G = [to_go(row, discount) for row in r.rewards]
+    G = each_discounted(r, discount)
     every = flat(G)
     return each_turn(r, lambda i, k: (G[i][k] - mean(every)) / sqrt(deviation(every) ** 2 + 1e-8))
 
@@ -63,7 +81,8 @@ def reinforce_pp(r: Ragged, discount: float = 1.0) -> Rows:
 @reference("credit", "gae", discount=[0.9], lam=[0.7])
 def gae(r: Ragged, discount: float = 1.0, lam: float = 1.0) -> Rows:
     return [
-        lambda_returns(paid, v, discount, lam) for paid, v in zip(r.rewards, r.turns["value"], strict=True)
+        lambda_returns(paid, v, after_turns(r, i, discount), lam)
+        for i, (paid, v) in enumerate(zip(r.rewards, r.turns["value"], strict=True))
     ]
 
 
@@ -73,7 +92,7 @@ def gae_truncated(r: Ragged, discount: float = 1.0, lam: float = 1.0) -> Rows:
         lambda_returns(
             r.rewards[i],
             r.turns["value"][i],
-            discount,
+            after_turns(r, i, discount),
             lam,
             r.whole["last_value"][i] if r.truncated[i] else 0.0,
         )
@@ -92,7 +111,11 @@ def ota(r: Ragged, turns: int = 3, discount: float = 0.99) -> Rows:
         while at < len(r.rewards[i]) and at - k < turns:
             earned += r.rewards[i][at]
             at += 1
-        worth = discount * r.turns["value"][i][at] if at < len(r.rewards[i]) else 0.0
+        worth = (
+            (discount if acts_between(r, i, k, at) else 1.0) * r.turns["value"][i][at]
+            if at < len(r.rewards[i])
+            else 0.0
+        )
         return earned + worth - r.turns["value"][i][k]
 
     return each_turn(r, of)
@@ -101,7 +124,8 @@ def ota(r: Ragged, turns: int = 3, discount: float = 0.99) -> Rows:
 @reference("credit", "vine")
 def vine(r: Ragged) -> Rows:
     return [
-        lambda_returns(paid, v, 1.0, 0.0) for paid, v in zip(r.rewards, r.turns["fork_value"], strict=True)
+        lambda_returns(paid, v, [1.0] * len(v), 0.0)
+        for paid, v in zip(r.rewards, r.turns["fork_value"], strict=True)
     ]
 
 
@@ -120,7 +144,7 @@ def pav(r: Ragged, weight: float = 3.0, attempts: int = 4) -> Rows:
 
 @reference("credit", "gigpo", weight=[0.5], discount=[1.0], normalize=["std"])
 def gigpo(r: Ragged, weight: float = 1.0, discount: float = 0.95, normalize: str = "none") -> Rows:
-    G = [to_go(row, discount) for row in r.rewards]
+    G = each_discounted(r, discount)
 
     def f(a: float, among: list[float]) -> float:
         return z(a, among) if normalize == "std" else a - mean(among)
@@ -139,7 +163,7 @@ def grpo_process(r: Ragged) -> Rows:
 
 @reference("credit", "hgpo", history=[0, 1], alpha=[0.0, 2.0], discount=[1.0])
 def hgpo(r: Ragged, history: int = 2, alpha: float = 1.0, discount: float = 0.95) -> Rows:
-    G = [to_go(row, discount) for row in r.rewards]
+    G = each_discounted(r, discount)
 
     def of(i: int, k: int) -> float:
         terms: list[tuple[float, float]] = []
@@ -165,7 +189,8 @@ def igpo(r: Ragged, discount: float = 1.0) -> Rows:
 
     def row(i: int) -> list[float]:
         before = [z(x, of_group(r, i, gains)) for x in gains[i]]
-        return to_go([*before, z(r.rewards[i][-1], [r.rewards[j][-1] for j in r.peers(i)])], discount)
+        paid = [*before, z(r.rewards[i][-1], [r.rewards[j][-1] for j in r.peers(i)])]
+        return discounted(r, i, paid, discount)
 
     return [row(i) for i in range(len(r))]
 
@@ -189,7 +214,12 @@ def istar(r: Ragged, weight: float = 1.0) -> Rows:
 def iter_research(r: Ragged, discount: float = 0.95, workers: int = 1) -> Rows:
     if workers < 1:
         raise Refused
-    paid = each_turn(r, lambda i, k: discount ** (len(r.rewards[i]) - 1 - k) * r.returns[i])
+
+    def left(i: int, k: int) -> int:
+        """Acts that are still to come after the next one."""
+        return max(0, acts_between(r, i, k, len(r.rewards[i])) - 1)
+
+    paid = each_turn(r, lambda i, k: discount ** left(i, k) * r.returns[i])
     found = each_turn(r, lambda i, k: z(paid[i][k], of_group(r, i, paid)))
     places = [(i, k) for i, row in enumerate(found) for k in range(len(row))]
     kept = len(places) // workers * workers

@@ -30,7 +30,7 @@ def gae(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) -> Tensor:
     >>> rounded(gae(batch, lam=0.95)), rounded(gae(batch, discount=0.95))
     ([[0.675, 0.5]], [[0.65, 0.5]])
     """
-    value_BK = signal(batch, "value") * batch.mask_BK
+    value_BK, discount_BK = signal(batch, "value") * batch.mask_BK, batch.discount_BK(discount)
     next_BK = following(value_BK, value_BK.new_zeros(len(value_BK)), batch.mask_BK)
-    delta_BK = (batch.reward_BK + discount * next_BK - value_BK) * batch.mask_BK
-    return reverse_cumsum(delta_BK, discount * lam) * batch.mask_BK
+    delta_BK = (batch.reward_BK + discount_BK * next_BK - value_BK) * batch.mask_BK
+    return reverse_cumsum(delta_BK, discount_BK * lam) * batch.mask_BK

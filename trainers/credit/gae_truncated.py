@@ -32,6 +32,6 @@ def gae_truncated(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) 
     [[0.9, 0.7], [0.7, 0.5]]
     """
     cut_BK = last_turn(batch.mask_BK) & batch.truncated_B[:, None]
-    beyond_BK = discount * signal(batch, "last_value")[:, None] * cut_BK
+    beyond_BK = batch.discount_BK(discount) * signal(batch, "last_value")[:, None] * cut_BK
     longer = dataclasses.replace(batch, reward_BK=batch.reward_BK + beyond_BK)
     return gae(longer, discount=discount, lam=lam)

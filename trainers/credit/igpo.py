@@ -32,4 +32,4 @@ def igpo(batch: TurnBatch, *, discount: float = 1.0) -> Tensor:
     group_BK = cells(batch.group_B[:, None].expand_as(mask_BK))
     gain_BK = over_cells(group_z, signal(batch, "information"), group_BK, mask_BK & ~last_BK)
     outcome_BK = over_cells(group_z, batch.reward_BK, group_BK, last_BK)
-    return reverse_cumsum(gain_BK + outcome_BK, discount) * mask_BK
+    return reverse_cumsum(gain_BK + outcome_BK, batch.discount_BK(discount)) * mask_BK

@@ -40,7 +40,7 @@ def iter_research(batch: TurnBatch, *, discount: float = 0.95, workers: int = 1)
     if workers < 1:
         raise RecipeError(f"credit 'iter_research': workers={workers} take no turn.", "Give 1 or more.")
     mask_BK = batch.mask_BK
-    left_BK = reverse_cumsum(mask_BK.to(batch.reward_BK.dtype)) - 1
+    left_BK = reverse_cumsum(batch.acts_BK.to(batch.reward_BK.dtype)) - 1
     reward_BK = over_turns(batch.return_B, batch) * discount ** left_BK.clamp(min=0)
     group_BK = cells(batch.group_B[:, None].expand_as(mask_BK))
     advantage_BK = over_cells(group_z, reward_BK, group_BK, mask_BK)

@@ -19,8 +19,8 @@ def ota(batch: TurnBatch, *, turns: int = 3, discount: float = 0.99) -> Tensor:
     """Rewards of the next ``turns`` turns and the value of the state after them, minus the value of the state before.
 
     A_k = Σ_{j=k}^{m−1} r_j + γ·V(s_m) − V(s_k), m = min(k + turns, K), V = 0 after the last turn: an option of several turns is
-    discounted once, so that the horizon of V is that much shorter. With one turn it is ``gae`` with λ = 0. OTA (Ahn et al.
-    2025, for offline goals; we read the abstract alone). Ours: the advantage that goes with its value, whose
+    discounted once, so that the horizon of V is that much shorter; one of memories alone takes no time and is not. With one turn it
+    is ``gae`` with λ = 0. OTA (Ahn et al. 2025, for offline goals; we read the abstract alone). Ours: the advantage that goes with its value, whose
     target is A + V. Its value leans to the best of what others did by `signals: [{name: value, expectile: 0.7}]`, over stored
     episodes that join the groups (`source: {name: stored, join: true}`); a task's goal is in its text, which V reads.
 
@@ -46,6 +46,9 @@ def ota(batch: TurnBatch, *, turns: int = 3, discount: float = 0.99) -> Tensor:
     earned_BK, after_BK = paid_BK, value_BK
     for _ in range(min(turns, paid_BK.shape[1])):
         after_BK = following(after_BK, nothing_B, batch.mask_BK)
+    acts_BK = batch.acts_BK.to(paid_BK.dtype)
+    passed_BK = acts_BK
     for _ in range(min(turns, paid_BK.shape[1]) - 1):
         earned_BK = paid_BK + following(earned_BK, nothing_B, batch.mask_BK)
-    return earned_BK + discount * after_BK - value_BK
+        passed_BK = acts_BK + following(passed_BK, nothing_B, batch.mask_BK)
+    return earned_BK + after_BK.where(passed_BK == 0, discount * after_BK) - value_BK

@@ -73,13 +73,15 @@ def over_turns(x_B: Tensor, batch: TurnBatch) -> Tensor:
 
 
 def returns_to_go(batch: TurnBatch, discount: float = 1.0) -> Tensor:
-    """G_k = r_k + γ·G_{k+1}, 0 where there is no turn, (B, K).
+    """G_k = r_k + γ·G_{k+1}, 0 where there is no turn, (B, K); γ is 1 after a turn of kind ``memory``, which takes no time.
 
     >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(returns_to_go(turn_batch([[0, 0.2, 0, 1]]), 0.95))
     [[1.047375, 1.1025, 0.95, 1.0]]
+    >>> rounded(returns_to_go(turn_batch([[0, 0.2, 0, 1]], memory=[[0, 0, 1, 0]]), 0.95))
+    [[1.0925, 1.15, 1.0, 1.0]]
     """
-    return reverse_cumsum(batch.reward_BK * batch.mask_BK, discount) * batch.mask_BK
+    return reverse_cumsum(batch.reward_BK * batch.mask_BK, batch.discount_BK(discount)) * batch.mask_BK
 
 
 def reverse_cumsum(x_BK: Tensor, discount: float | Tensor = 1.0) -> Tensor:
