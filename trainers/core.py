@@ -113,7 +113,7 @@ class TurnBatch:
         return self.mask_BK if self.memory_BK is None else self.mask_BK & ~self.memory_BK
 
     def discount_BK(self, discount: float) -> Tensor:
-        """What the future of each turn counts, seen from it: ``discount`` after an act, 1 after a memory."""
+        """The weight of all that comes after each turn, seen from it, (B, K): ``discount`` after an act, 1 after a memory."""
         return self.reward_BK.new_ones(self.mask_BK.shape).masked_fill(self.acts_BK, discount)
 
 

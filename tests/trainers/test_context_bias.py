@@ -64,10 +64,12 @@ def best_return(world: Process) -> float:
     return max(value(0, taken) for taken in itertools.product(*(allowed[c] for c in sorted(allowed))))
 
 
-def test_memory_turns_are_marked_and_pay_nothing(shown) -> None:
-    (p,) = (world.paths for world in shown if world.process.name == "summary")
+@pytest.mark.parametrize("name", ["summary", "notes"])
+def test_memory_turns_are_marked_and_pay_nothing(shown, name: str) -> None:
+    (p,) = (world.paths for world in shown if world.process.name == name)
     assert p.memory_NK.any()
     assert not p.reward_NK[p.memory_NK].any()
+    assert {int(n) for n in (p.mask_NK & ~p.memory_NK).sum(-1)} == {1, 3}, "leave, or look, walk and open"
 
 
 def test_the_page_has_a_row_for_every_rule_and_a_column_for_every_manager() -> None:

@@ -167,6 +167,9 @@ def test_what_does_not_exist_or_fit_is_refused(changes: dict[str, Any], cause: s
         ({"optimizer.value_weight": 0.1}, "no part needs a signal that learns"),
         ({"rollout.strategy": "vine"}, "no effect"),
         ({"warm_start.forgets": 0.3}, "no demonstration writes anything down"),
+        ({"warm_start.forgets": 0.3, "sampling.context": "window"}, "no demonstration writes anything down"),
+        ({"shape": ["memory_turns"], "sampling.context": "clear"}, "changes the credit of what is written"),
+        ({"shape": ["memory_turns"]}, "changes the credit of what is written"),
     ],
     ids=str,
 )
@@ -183,6 +186,7 @@ def test_settings_with_an_effect_are_accepted() -> None:
     )
     load_recipe("shop-quick", {"credit": "gae", "filter": "any", "rollout.group_size": 1})
     load_recipe("shop-quick", {"updates": 0})
+    load_recipe("shop-quick", {"shape": ["memory_turns"], "sampling.context": "summary"})
     load_recipe("shop-quick", {"credit": "gae", "optimizer.value_weight": 0.1})
 
 

@@ -61,16 +61,16 @@ class _ListedProcess:
     )
     seen: list[int] = field(default_factory=list[int])
     contexts: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
-    memory: set[int] = field(default_factory=set[int])
+    memory: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def enter(self, moment: _WorldMoment) -> int:
         """Number a moment and all that comes of it."""
         number = len(self.seen)
         choice = _choice(self.look, moment)
         self.seen.append(self.contexts.setdefault(choice.context, len(self.contexts)))
-        if choice.memory:
-            self.memory.add(number)
-        for action in range(len(choice.messages)):
+        for action, said in enumerate(choice.messages):
+            if choice.memory or said.tool_calls:
+                self.memory.add((number, action))
             ways = [
                 Branch(chance, reward, None if after is None else self.enter(after))
                 for chance, reward, after in _ways(moment, choice, action)
@@ -216,7 +216,7 @@ def report() -> str:
         for row in rows
     ]
     sizes = "\n".join(
-        f"| `{one.name}` | {len(one.seen)} | {one.shape[0]} | {len(one.memory)} |"
+        f"| `{one.name}` | {len(one.seen)} | {one.shape[0]} | {len({state for state, _ in one.memory})} |"
         for one in (world.process for world in shown)
     )
     table = "\n".join(lines)

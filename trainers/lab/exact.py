@@ -43,7 +43,7 @@ class Process:
     horizon: int
     about: str = ""
     seen: tuple[int, ...] = ()  # the context of each state; the state itself unless given
-    memory: frozenset[int] = frozenset()  # states in which the policy writes for its own later contexts
+    memory: frozenset[tuple[int, int]] = frozenset()  # (state, action) that write for later contexts
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -169,7 +169,12 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
             dtype=torch.float64,
         ),
         value_NK,
-        torch.isin(world_NK, torch.tensor([*process.memory], dtype=torch.long)) & mask_NK,
+        torch.tensor(
+            [
+                [step[:2] in process.memory for step in steps] + [False] * (K - len(steps))
+                for _, steps, _ in found
+            ]
+        ),
     )
 
 

@@ -26,6 +26,7 @@ from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correct
 from turnwise.trainers.recipe.part import LossPart, Part, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Optimizer, Recipe
+from turnwise.trainers.recipe.unwritten import written_in_vain
 
 
 def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
@@ -53,12 +54,7 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
                 f"signal {part.name!r} can have no effect: no part needs {gives}.",
                 "Remove it from signals, or name a part that asks for it.",
             )
-    warm = recipe.warm_start
-    if warm is not None and warm.forgets and (warm.chats or recipe.sampling.context is None):
-        yield RecipeProblem(
-            "warm_start.forgets can have no effect: no demonstration writes anything down.",
-            "Remove it, or set sampling.context: summary and no chats.",
-        )
+    yield from written_in_vain(recipe)
     if recipe.rollout.refill and not drops_what_teaches_nothing(recipe.filter):
         yield RecipeProblem(
             f"rollout.refill plays until enough groups teach something, and filter {recipe.filter.name!r} trains on "
