@@ -239,7 +239,8 @@ def test_rules_that_became_shapes_say_how_to_write_them() -> None:
         error = refused({"credit": entry.name})
         assert f"shape: [{entry.name}]" in error.remedy
         if entry.needs_with({}) <= measurable():
-            load_recipe("shop-quick", {"credit": "grpo", "shape": [entry.name]})
+            written = {"sampling.context": "summary"}  # for one that looks at what is written
+            load_recipe("shop-quick", {"credit": "grpo", "shape": [entry.name], **written})
     assert "shape: [whiten]" in refused({"credit": "reinforce_pp_baseline"}).remedy
     load_recipe("shop-quick", {"credit": "grpo", "shape": [{"name": "seed_grpo", "by": "answer"}]})
 

@@ -15,11 +15,10 @@ from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.registry import components
 from turnwise.trainers.bench.train import TrainWorkload, make_batch, make_contenders
 from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.kit.toy_batches import OF_TRAJECTORIES
 from turnwise.trainers.signal.sampled import logp_and_tokens
 
 _REPEATS = 7
-OF_TRAJECTORIES = frozenset({"last_value", "past_visits", "past_mean", "past_std"})
-"""Signals that are one number per trajectory."""
 
 
 def bench_credit(

@@ -17,6 +17,9 @@ from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch, Tu
 
 Rows: TypeAlias = Sequence[Sequence[float]]
 
+OF_TRAJECTORIES = frozenset({"last_value", "past_visits", "past_mean", "past_std"})
+"""Signals that have one number for each trajectory, not for each turn."""
+
 
 def turn_batch(
     rewards: Rows,

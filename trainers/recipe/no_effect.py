@@ -20,7 +20,7 @@ from turnwise.kinds import PLAYED
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch
+from turnwise.trainers.kit.toy_batches import OF_TRAJECTORIES, episode, token_batch, turn_batch, whole_batch
 from turnwise.trainers.recipe.foreign import corrected_in_vain
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
 from turnwise.trainers.recipe.part import LossPart, Part, payer_of
@@ -438,7 +438,11 @@ def toy_turns(
     return turn_batch(
         rewards,
         group,
-        signals={name: x for name, x in measured.items() if not name.startswith("token_")},
+        signals={
+            name: [row[-1] for row in x] if name in OF_TRAJECTORIES else x
+            for name, x in measured.items()
+            if not name.startswith("token_")
+        },
         tokens=[[[k] for k in range(len(row))] for row in rewards],
         token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
     )
