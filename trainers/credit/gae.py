@@ -20,8 +20,8 @@ def gae(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) -> Tensor:
 
     Args:
         batch: needs ``signals["value"]``, V(s_k) of shape (B, K).
-        discount: γ.
-        lam: λ.
+        discount: γ after an act; after a turn of kind ``memory``, which takes no time, γ is 1.
+        lam: λ after every turn.
 
     Worked by hand: r = [0, 1], V = [0.3, 0.5], λ = 0.95: δ = [0.2, 0.5], A = [0.2 + 0.95·0.5, 0.5].
 

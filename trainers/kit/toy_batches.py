@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages, ToolCall
-from turnwise.tasks.core import Json, Task
+from turnwise.tasks.core import Json, Task, derive_rng
 from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch, TurnTree, WholeBatch
 
 Rows: TypeAlias = Sequence[Sequence[float]]
@@ -57,6 +57,40 @@ def turn_batch(
         else TurnTree(_padded(parents).long(), _padded(callers).long()),
         memory_BK=None if memory is None else _padded(memory).bool(),
         role_B=None if role is None else torch.tensor(role),
+    )
+
+
+def toy_turns(
+    needs: Collection[str],
+    *,
+    group: Sequence[int] = (0, 0, 0, 1, 1, 1),
+    drawn: Sequence[Sequence[float]] | None = None,
+    positive: bool = False,
+    alike: bool = False,
+    memory: Rows | None = None,
+) -> TurnBatch:
+    """Trajectories in groups, with numbers for all these signals: to try out a rule or a filter.
+
+    There are six whose rewards are drawn by chance, unless they are given (``drawn``). Signals are below 0, or ``positive``;
+    ``alike``: they say the same of every turn. ``memory`` is as in :func:`turn_batch`.
+    """
+    rng = derive_rng("alone")
+    rewards = drawn or [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
+    measured = {
+        name: [[-0.5 if alike else rng.uniform(-1, 0) + positive for _ in row] for row in rewards]
+        for name in sorted(needs)
+    }
+    return turn_batch(
+        rewards,
+        group,
+        signals={
+            name: [row[-1] for row in x] if name in OF_TRAJECTORIES else x
+            for name, x in measured.items()
+            if not name.startswith("token_")
+        },
+        tokens=[[[k] for k in range(len(row))] for row in rewards],
+        token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
+        memory=memory,
     )
 
 

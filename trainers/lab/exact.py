@@ -134,6 +134,9 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
         return torch.tensor(rows, dtype=torch.float64)
 
     world_NK, action_NK = column(0).long(), column(1).long()
+    memory_NK = torch.zeros(len(found), K, dtype=torch.bool)
+    for state, action in process.memory:
+        memory_NK |= (world_NK == state) & (action_NK == action)
     state_NK = torch.tensor(process.seen)[world_NK] if process.seen else world_NK
     mask_NK = torch.tensor([[k < len(steps) for k in range(K)] for _, steps, _ in found])
     value = [
@@ -169,12 +172,7 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
             dtype=torch.float64,
         ),
         value_NK,
-        torch.tensor(
-            [
-                [step[:2] in process.memory for step in steps] + [False] * (K - len(steps))
-                for _, steps, _ in found
-            ]
-        ),
+        memory_NK & mask_NK,
     )
 
 

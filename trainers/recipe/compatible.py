@@ -20,12 +20,11 @@ from turnwise.tasks.core import Task
 from turnwise.trainers.guide.core import replaces_failures
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_tokens
-from turnwise.trainers.kit.toy_batches import episode, token_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch, toy_turns
 from turnwise.trainers.learn.optimizer import eight_bits
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
 from turnwise.trainers.recipe.metered import misfits_of_the_meter
-from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.part import LossPart, needs_of, payer_of
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.proposed import misfits_of_proposers

@@ -13,7 +13,7 @@ import torch
 
 from turnwise.errors import RecipeError
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.recipe.no_effect import toy_turns
+from turnwise.trainers.kit.toy_batches import toy_turns
 from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe

@@ -7,7 +7,7 @@ part there is and will be.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,9 +18,8 @@ from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import RecipeError
 from turnwise.kinds import PLAYED
 from turnwise.tasks.core import derive_rng
-from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.kit.toy_batches import OF_TRAJECTORIES, episode, token_batch, turn_batch, whole_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch, toy_turns, whole_batch
 from turnwise.trainers.recipe.foreign import corrected_in_vain
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
 from turnwise.trainers.recipe.part import LossPart, Part, payer_of
@@ -414,35 +413,3 @@ def learns_nothing_alone(part: LossPart) -> bool:
     except (RecipeError, RuntimeError, KeyError):  # it needs more than this batch has
         return False
     return not any(bool((slope.abs() > 1e-12).any()) for slope in slopes)
-
-
-def toy_turns(
-    needs: Collection[str],
-    *,
-    group: Sequence[int] = (0, 0, 0, 1, 1, 1),
-    drawn: Sequence[Sequence[float]] | None = None,
-    positive: bool = False,
-    alike: bool = False,
-) -> TurnBatch:
-    """Trajectories in groups, with numbers for all these signals: to try out a rule or a filter.
-
-    There are six whose rewards are drawn by chance, unless they are given (``drawn``). Signals are below 0, or ``positive``;
-    ``alike``: they say the same of every turn.
-    """
-    rng = derive_rng("alone")
-    rewards = drawn or [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    measured = {
-        name: [[-0.5 if alike else rng.uniform(-1, 0) + positive for _ in row] for row in rewards]
-        for name in sorted(needs)
-    }
-    return turn_batch(
-        rewards,
-        group,
-        signals={
-            name: [row[-1] for row in x] if name in OF_TRAJECTORIES else x
-            for name, x in measured.items()
-            if not name.startswith("token_")
-        },
-        tokens=[[[k] for k in range(len(row))] for row in rewards],
-        token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
-    )

@@ -15,7 +15,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.errors import RecipeError
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.kit.toy_batches import turn_batch
+from turnwise.trainers.kit.toy_batches import toy_turns
 from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe
@@ -59,18 +59,11 @@ def changes_memories_alone(part: Part) -> bool:
     >>> changes_memories_alone(Part(name="memory_turns")), changes_memories_alone(Part(name="clamp"))
     (True, False)
     """
-    needs = sorted(part.needs("shape"))
-    rewards = [[0.3, -0.2, 1.0], [0.1, 0.4], [0.0, 0.7, -0.5]]
-    batch = turn_batch(
-        rewards,
+    batch = toy_turns(
+        part.needs("shape"),
+        group=[0, 0, 0],
+        drawn=[[0.3, -0.2, 1.0], [0.1, 0.4], [0.0, 0.7, -0.5]],
         memory=[[0, 1, 0], [1, 0], [0, 0, 1]],
-        signals={
-            name: [[0.5 for _ in row] for row in rewards] for name in needs if not name.startswith("token_")
-        },
-        tokens=[[[k] for k in range(len(row))] for row in rewards],
-        token_signals={
-            name: [[0.5] * len(row) for row in rewards] for name in needs if name.startswith("token_")
-        },
     )
     shape = part.build("shape")
 
