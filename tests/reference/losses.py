@@ -663,6 +663,30 @@ def length_budget(
 
 
 @reference(
+    "reward", "soft_overlong", limit=[60, 1, 0], buffer=[1, 256, 0, 300, -1], cost=[0.3, 0.0, -0.1],
+    also=[{"limit": 90}, {"limit": 40, "buffer": 30, "cost": 2.0}, {"limit": 60, "buffer": 60}],
+)  # fmt: skip
+def soft_overlong(
+    group: list[Played], limit: int = 256, buffer: int = 64, cost: float = 1.0
+) -> list[list[float]]:
+    none_below_zero(cost)
+    if buffer < 1 or buffer > limit:
+        raise Refused
+
+    def length_reward(n: int) -> float:
+        if n <= limit - buffer:
+            return 0.0
+        if n <= limit:
+            return (limit - buffer - n) / buffer
+        return -1.0
+
+    return [
+        [paid + cost * length_reward(n) for paid, n in zip(e.total(but="overlong"), e.tokens, strict=True)]
+        for e in group
+    ]
+
+
+@reference(
     "reward",
     "no_truth",
     most=[100.0, 1.0, 0.0, -1.0],

@@ -136,7 +136,7 @@ def test_what_is_given_beside_it_wins_and_is_told() -> None:
     text = turnwise.explain(data)
     assert "Algorithm: dapo  [arXiv 2503.14476]" in text
     assert "This recipe departs from it: reduce is fixed_length, where dapo has token_mean." in text
-    assert "Left out: The penalty on overlong answers." in text
+    assert "Left out: The penalty on overlong answers, which is `reward: {name: soft_overlong" in text
 
 
 def test_changes_are_made_to_what_the_algorithm_stands_for() -> None:

@@ -170,6 +170,10 @@ def test_what_does_not_exist_or_fit_is_refused(changes: dict[str, Any], cause: s
         ({"warm_start.forgets": 0.3, "sampling.context": "window"}, "no demonstration writes anything down"),
         ({"shape": ["memory_turns"], "sampling.context": "clear"}, "changes the credit of what is written"),
         ({"shape": ["memory_turns"]}, "changes the credit of what is written"),
+        (
+            {"reward": "soft_overlong", "sampling.max_tokens": 100},
+            "replies, and all of up to 100 tokens are alike",
+        ),
     ],
     ids=str,
 )

@@ -72,7 +72,7 @@ _TABLE = (
             "optimizer.minibatches": 16,
         },
         ours="Groups that are dropped are not replaced by others, so an update may have fewer of them.",
-        left_out="The penalty on overlong answers.",
+        left_out="The penalty on overlong answers, which is `reward: {name: soft_overlong, limit: …, buffer: …}`.",
     ),
     Algorithm(
         "lite_ppo",

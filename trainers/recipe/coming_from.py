@@ -69,6 +69,10 @@ _LR_SCHEDULE = instead(
     "Such as `schedule: {optimizer.learning_rate: cosine}` (or `linear`), by update; without one the rate is constant after its warm-up.",
 )
 _ORDER = nothing("Tasks are drawn endlessly, by the seed.")
+_OVERLONG = called(
+    "reward",
+    "`reward: {name: soft_overlong, limit: …, buffer: …, cost: …}`, of each turn's reply; limit is sampling.max_tokens.",
+)
 _SERVER = instead(
     "engine.kind engine.options",
     'Engines elsewhere are `engine: {kind: remote, options: {urls: ["http://127.0.0.1:8700"]}}`, each a `turnwise serve-engine`.',
@@ -172,6 +176,9 @@ VERL: Mapping[str, Here | None] = {
     "data.max_prompt_length": None,
     "data.max_response_length": None,
     "data.filter_overlong_prompts": nothing("A run whose prompts do not fit is refused before it starts (preflight)."),
+    "reward_model.overlong_buffer.enable": _OVERLONG,
+    "reward_model.overlong_buffer.len": _OVERLONG,
+    "reward_model.overlong_buffer.penalty_factor": _OVERLONG,
     "data.shuffle": _ORDER,
     "data.seed": called("seed"),
     "data.custom_cls.path": instead("suite", "Tasks are made by an environment's generator; see writing-an-environment.md."),

@@ -19,7 +19,7 @@ from turnwise.errors import RecipeError
 from turnwise.kinds import PLAYED
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.kit.toy_batches import episode, token_batch, toy_turns, whole_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch, toy_turns, whole_batch, with_tokens
 from turnwise.trainers.recipe.foreign import corrected_in_vain
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
 from turnwise.trainers.recipe.part import LossPart, Part, payer_of
@@ -36,6 +36,7 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from _weights(recipe)
     yield from _groups(recipe)
     yield from _outcome(recipe)
+    yield from _lengths(recipe)
     yield from _schedule(recipe)
     learned = [chosen.entry.name for chosen in recipe.sources if chosen.entry.learns]
     for key in ("value_weight", "value_learning_rate"):
@@ -361,6 +362,34 @@ def pays_the_outcome_alone(parts: Sequence[Part], *, others: bool) -> bool:
     except RecipeError:  # it needs more than these episodes have
         return False
     return not any(any(row[:-1]) for row in paid) and len({row[-1] for row in paid}) > 1
+
+
+def _lengths(recipe: Recipe) -> Iterator[RecipeProblem]:
+    most = recipe.sampling.max_tokens
+    for part in recipe.reward:
+        if sees_no_length(part, most):
+            yield RecipeProblem(
+                f"reward {part.name!r} can have no effect: it pays by the length of replies, and all of up to {most} tokens are alike to it.",
+                "Fit its options to sampling.max_tokens, or remove it.",
+            )
+
+
+def sees_no_length(part: Part, most: int) -> bool:
+    """Say whether a reward pays by the length of replies, and pays all of at most so many tokens alike.
+
+    >>> limited = Part(name="soft_overlong", limit=160, buffer=80)
+    >>> sees_no_length(limited, 160), sees_no_length(limited, 80), sees_no_length(Part(name="success"), 80)
+    (False, True, False)
+    """
+
+    def paid(tokens: int) -> list[float]:
+        played = [with_tokens(episode([0.0, x]), [tokens, tokens]) for x in (0.0, 1.0)]
+        return [turn.reward for one in payer_of([part])(played) for turn in one.trajectory.turns]
+
+    try:
+        return paid(1) == paid(most // 2) == paid(most) != paid(1 << 16)
+    except RecipeError:  # it needs more than these episodes have
+        return False
 
 
 def is_blind_to_outcomes(part: Part) -> bool:
