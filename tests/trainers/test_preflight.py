@@ -64,7 +64,9 @@ def test_every_reward_can_be_looked_at(look: Any, entry: Any) -> None:
     said = entry.needs_with({}) - measured
     judges = [judge.name for judge in components("judge") if judge.name != "gold" and said & {*judge.gives}]
     asked = {"judge": "gold" if said <= {*GOLD.gives} else judges} if said else {}
-    assert "solve 4 of 4" in look(reward=entry.name, **asked)
+    short = {"limit": 6, "buffer": 2}  # the recipe's replies have no more tokens
+    fitted = {name: value for name, value in short.items() if name in entry.options}
+    assert "solve 4 of 4" in look(reward={"name": entry.name, **fitted}, **asked)
 
 
 def test_tools_that_are_longer_than_the_context(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:

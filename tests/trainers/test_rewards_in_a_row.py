@@ -77,6 +77,7 @@ def test_order_counts_only_where_a_reward_says_that_it_looks_at_what_was_paid() 
         {"name": "weighted", "weights": {"outcome": 0.5}}
     )  # by default it changes nothing
     row["noisy"] = Part.model_validate({"name": "noisy", "rate": 1.0})
+    row["search_r2"] = Part.model_validate({"name": "search_r2", "acts": ["look"]})  # nobody searches here
     apart = {
         (a, b): _turns(payer_of([row[a], row[b]]).pay(GROUPS).groups)
         for a, b in itertools.product(row, repeat=2)

@@ -382,12 +382,15 @@ def sees_no_length(part: Part, most: int) -> bool:
     (False, True, False)
     """
 
-    def paid(tokens: int) -> list[float]:
-        played = [with_tokens(episode([0.0, x]), [tokens, tokens]) for x in (0.0, 1.0)]
+    def paid(tokens: int, turns: int) -> list[float]:
+        played = [with_tokens(episode([0.0] * turns + [x]), [tokens] * (turns + 1)) for x in (0.0, 1.0)]
         return [turn.reward for one in payer_of([part])(played) for turn in one.trajectory.turns]
 
     try:
-        return paid(1) == paid(most // 2) == paid(most) != paid(1 << 16)
+        if paid(1, 1) == paid(most << 6, 1):
+            return False
+        many = 256  # turns, for a reward that looks at all that an episode said
+        return paid(1, many) == paid(most // 2, many) == paid(most, many)
     except RecipeError:  # it needs more than these episodes have
         return False
 

@@ -7,7 +7,7 @@ from turnwise.trainers.kit.bounds import not_below_zero
 from turnwise.trainers.kit.reward_edits import Turns, replace_turns, with_part
 
 
-@component("reward", "soft_overlong", paper="2503.14476", reads=("rewards",))
+@component("reward", "soft_overlong", paper="2503.14476")
 def soft_overlong(group: Group, *, limit: int = 256, buffer: int = 64, cost: float = 1.0) -> Group:
     """A reply of more than ``limit`` − ``buffer`` tokens costs something, at the ``limit`` the full ``cost``.
 
