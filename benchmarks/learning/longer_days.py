@@ -1,6 +1,6 @@
 """Longer days than were trained: ``python benchmarks/learning/longer_days.py RUNS/SETTING household/day-100 --out benchmarks/learning/longer-days``.
 
-The start of a campaign's setting and the best checkpoint of each of its runs play the same test days of another suite of orders, sampled and
+The start of a campaign's setting, and of each of its runs the checkpoint that did best on dev and the last one, play the same test days of another suite of orders, sampled and
 greedily. Few of such days are solved whole, so that the orders carried out are counted too: each is answered by a line `done`. Answers that
 stand in the file of an earlier call are kept, so that a call that was cut short goes on, and settings and suites join each other.
 """
@@ -56,22 +56,24 @@ def orders_done(episode: Episode) -> int:
 
 
 def policies(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The start of a setting, then the best model of each finished run, by its method and seed.
+    """The start of a setting, then of each run that has been judged the best checkpoint and the last, by method, seed and update.
 
     Raises:
         TurnwiseError: there is none.
     """
-    found = [
-        ("start", folder / START),
-        *((f.parents[1].name, f) for f in sorted(folder.glob("*/best/model"))),
-    ]
-    there = [(name, model) for name, model in found if model.is_dir() and name != "start-0"]
-    if not there:
+    if (folder / START).is_dir():
+        yield "start", folder / START
+    runs = sorted(best.parent for best in folder.glob("*/best") if best.parent.name != "start-0")
+    for run in runs:
+        judged, last = (run / "best").resolve(), max((run / "checkpoints").iterdir())
+        for checkpoint in dict.fromkeys((judged, last.resolve())):
+            of = "best" if checkpoint == judged else "last"
+            yield f"{run.name}, {of} (update {int(checkpoint.name.split('-')[1])})", checkpoint / "model"
+    if not runs:
         raise TurnwiseError(
-            f"{folder} holds no run with a best model.",
+            f"{folder} holds no run that was judged.",
             "Name RUNS/SETTING of a campaign, as campaign.py was told.",
         )
-    yield from there
 
 
 def play(model: Path, suite: str, way: str, episodes: int, seed: int) -> tuple[list[Episode], float]:

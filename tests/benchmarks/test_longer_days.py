@@ -26,12 +26,19 @@ def test_orders_carried_out_are_counted(suite: str, policy: str) -> None:
         assert done < orders or policy != "scripted:random"
 
 
-def test_the_start_comes_first_and_runs_that_are_not_done_are_left_out(tmp_path: Path) -> None:
-    for made in (longer_days.START, "grpo-0/best/model", "start-0/best/model", "grpo-1/checkpoints"):
-        (tmp_path / made).mkdir(parents=True)
-    assert [name for name, _ in longer_days.policies(tmp_path)] == ["start", "grpo-0"]
+def test_the_start_comes_first_then_the_best_and_the_last_of_each_run(tmp_path: Path) -> None:
+    checkpoints = {"start-0": (0,), "grpo-0": (4, 8), "grpo-1": (8,), "grpo-2": (4,)}
+    for run, updates in checkpoints.items():
+        for update in updates:
+            (tmp_path / run / "checkpoints" / f"step-{update:06}" / "model").mkdir(parents=True)
+        if run != "grpo-2":  # not judged yet
+            (tmp_path / run / "best").symlink_to(f"checkpoints/step-{updates[0]:06}")
+    found = list(longer_days.policies(tmp_path))
+    expected = ["start", "grpo-0, best (update 4)", "grpo-0, last (update 8)", "grpo-1, best (update 8)"]
+    assert [name for name, _ in found] == expected
+    assert all(model.is_dir() for _, model in found)
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TurnwiseError, match="no run with a best model"):
+    with pytest.raises(TurnwiseError, match="no run that was judged"):
         list(longer_days.policies(tmp_path))
