@@ -29,7 +29,7 @@ WAYS = {"sampled": 1.0, "greedy": 0.0}
 
 
 class PlayedDays(NamedTuple):
-    """What a policy did on the days of a suite."""
+    """The days of a suite as one policy played them."""
 
     setting: str
     run: str

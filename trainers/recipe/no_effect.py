@@ -364,6 +364,10 @@ def pays_the_outcome_alone(parts: Sequence[Part], *, others: bool) -> bool:
     return not any(any(row[:-1]) for row in paid) and len({row[-1] for row in paid}) > 1
 
 
+_LONGER_THAN_ANY = 1 << 17
+"""Tokens beyond the limits of replies that options name."""
+
+
 def _lengths(recipe: Recipe) -> Iterator[RecipeProblem]:
     most = recipe.sampling.max_tokens
     for part in recipe.reward:
@@ -380,6 +384,8 @@ def sees_no_length(part: Part, most: int) -> bool:
     >>> limited = Part(name="soft_overlong", limit=160, buffer=80)
     >>> sees_no_length(limited, 160), sees_no_length(limited, 80), sees_no_length(Part(name="success"), 80)
     (False, True, False)
+    >>> sees_no_length(Part(name="soft_overlong", limit=100_000), 256)
+    True
     """
 
     def paid(tokens: int, turns: int) -> list[float]:
@@ -387,7 +393,7 @@ def sees_no_length(part: Part, most: int) -> bool:
         return [turn.reward for one in payer_of([part])(played) for turn in one.trajectory.turns]
 
     try:
-        if paid(1, 1) == paid(most << 6, 1):
+        if paid(1, 1) == paid(_LONGER_THAN_ANY, 1):
             return False
         many = 256  # turns, for a reward that looks at all that an episode said
         return paid(1, many) == paid(most // 2, many) == paid(most, many)
